@@ -24,7 +24,7 @@
 
 /* --- QPs ---------------------------------------------------------------------------- */
 
-/** QPN = generation << 18 | worker << 14 | slot (design.md 4). 16,384 QPs per daemon cover the
+/** QPN = generation << 18 | worker << 14 | slot (decision 0000.4). 16,384 QPs per daemon cover the
  * promised 10,000; 16 workers cover the expected machines. */
 #define QPN_SLOT_BITS	14
 #define QPN_WORKER_BITS 4
@@ -46,7 +46,7 @@
 /** Binds and invalidations of one QP that are executed and wait for earlier requests: they complete
  * with one acknowledgement, in one step. */
 #define LOCAL_AHEAD 64u
-/** Packets in flight of one QP unless configured otherwise (design.md 3, "Window"). */
+/** Packets in flight of one QP unless configured otherwise (decision 0000.3, "Window"). */
 #define WINDOW_DEFAULT 128u
 /** The maximum: far above what any path holds, far below half of the PSNs. */
 #define WINDOW_MAX 65536u

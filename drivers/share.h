@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file share.h
- * Sharing a netdev with the kernel (design.md 1, "share"): an AF_PACKET port sees copies of the
+ * Sharing a netdev with the kernel (decision 0000.1, "share"): an AF_PACKET port sees copies of the
  * frames, so the kernel must be kept from answering those for port 4791 with ICMP "port
  * unreachable".
  */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file tap.h
- * A kernel netdev for a port that rocid owns (design.md 1, "own"): the kernel sends and receives on
- * it all non-RoCE traffic, so its addresses, ARP, neighbour discovery, routes and programs work on
- * the port as if it had a driver. A separate thread makes the system calls.
+ * A kernel netdev for a port that rocid owns (decision 0000.1, "own"): the kernel sends and
+ * receives on it all non-RoCE traffic, so its addresses, ARP, neighbour discovery, routes and
+ * programs work on the port as if it had a driver. A separate thread makes the system calls.
  */
 #ifndef TAP_H
 #define TAP_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file window.h
- * Packets in flight of one QP (design.md 3, "Window"). RC is go-back-N: with a slow peer it
+ * Packets in flight of one QP (decision 0000.3, "Window"). RC is go-back-N: with a slow peer it
  * livelocks if a whole message is sent again each time. The window halves after a loss and grows
  * back with acknowledgements.
  *

@@ -12,7 +12,7 @@
 #include "abi_wqe.h"
 #include "roci.h"
 
-/* --- a send queue, entry by entry (builder.c) -------------------------------------------- */
+/* --- a send queue, entry by entry (post.c) -------------------------------------------- */
 
 /**
  * Entries being written to a send queue that rocid cannot see yet: their marks are those of the

@@ -20,7 +20,7 @@ struct mr_table;
 struct pkt;
 struct qp;
 
-/* X(identifier, name, rule). The sentences are in ctl/why_error.c, which needs a row for each. */
+/* X(identifier, name, rule). The sentences are in ctl/diagnose/error.c, which needs a row for each. */
 #define CAUSES(X)                                                                             \
 	/* requester: a work request that cannot be executed */                               \
 	X(POST_OPCODE, "post_opcode", "REQ-17")                                               \
@@ -74,7 +74,7 @@ struct qp;
 	X(RECV_FAULT, "recv_fault", "RSP-21")                                                 \
 	X(XRC_SRQ, "xrc_srq", "XRC-04")                                                       \
 	X(SRQ_BROKEN, "srq_broken", "SRQ-08")                                                 \
-	/* not a failure: the control thread reports it for a live QP (ctl/why_hint.c) */     \
+	/* not a failure: the control thread reports it for a live QP (ctl/diagnose/hint.c) */     \
 	X(PEER_GAVE_UP, "peer_gave_up", "RSP-16")                                             \
 	/* either side */                                                                     \
 	X(CQ_OVERFLOW, "cq_overflow", "CQ-01")                                                \

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file core.h
- * The transport without I/O: packets and `now` in, descriptors out (design.md 3). There is one core
- * per worker, and only that worker's thread calls it. It never calls back, allocates, sleeps, reads
- * a clock or knows what a packet buffer is, so the same code runs under the poll loop, in unit
- * tests, in the simulator and under fuzzers.
+ * The transport without I/O: packets and `now` in, descriptors out (decision 0000.3). There is one
+ * core per worker, and only that worker's thread calls it. It never calls back, allocates, sleeps,
+ * reads a clock or knows what a packet buffer is, so the same code runs under the poll loop, in
+ * unit tests, in the simulator and under fuzzers.
  *
  * `now` is nanoseconds of any monotonic clock, the same clock for every call to one core and for
  * all cores that a QP moves between.
@@ -332,8 +332,8 @@ uint16_t core_seal(struct core *c, struct txd *t);
 void core_doorbell(struct core *c, struct qp *qp, uint64_t now);
 
 /** Runs up to TIMERS_ROUND due timers, and moves up to TIMERS_MOVED in the wheel. Call it when the
- *  receive queue has been drained: a timeout must not overtake an ACK that waits there (design.md
- *  3, "Pauses").
+ *  receive queue has been drained: a timeout must not overtake an ACK that waits there
+ *  (decision 0000.3, "Pauses").
  *  @return whether more may be due. */
 bool core_expire(struct core *c, uint64_t now);
 

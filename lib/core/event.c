@@ -176,7 +176,7 @@ static unsigned take_cq_events(struct core *c, struct core_event out[], unsigned
 	if (list_empty(&c->touched))
 		return 0;
 	/* Pairs with the application's fence between arming and its last poll: either it sees our
-	 * CQE, or we see its arm (design.md 4). One fence for all CQs of the burst. */
+	 * CQE, or we see its arm (decision 0000.4). One fence for all CQs of the burst. */
 	atomic_thread_fence(memory_order_seq_cst);
 	while (got < n && !list_empty(&c->touched)) {
 		struct cq_lane *lane = container_of(list_pop(&c->touched), struct cq_lane, touched);

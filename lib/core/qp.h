@@ -2,7 +2,7 @@
 /**
  * @file qp.h
  * A queue pair. One worker at a time owns it; each section is written by one file and starts on its
- * own cache line (design.md 4):
+ * own cache line (decision 0000.4):
  *
  *     identity, queues      control thread, before the QP is published; `opc` says which service
  *                           it has: RC's own files, or uc.c

@@ -68,7 +68,7 @@ static bool mtu_legal(uint32_t mtu)
 }
 
 /* QPS-15, for the attributes in the command. The contents of an address vector are checked where it
- * is resolved, in ctl/cmd_modify.c (GID-06, ETH-06, VRB-05).
+ * is resolved, in ctl/verbs/qp_modify.c (GID-06, ETH-06, VRB-05).
  * @return the first attribute whose value is illegal, or 0. */
 static uint32_t illegal_value(const struct core *c, const struct core_cmd *cmd)
 {

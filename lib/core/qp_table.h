@@ -12,7 +12,7 @@
 
 struct qp;
 
-/** QPN -> QP. Written by the control thread, read by all workers (design.md 4). A QP that was
+/** QPN -> QP. Written by the control thread, read by all workers (decision 0000.4). A QP that was
  *  removed from the table is freed only after a grace period. */
 struct qp_table {
 	_Atomic(struct qp *) slot[QP_MAX];

@@ -2,7 +2,7 @@
 /**
  * @file ctl.h
  * The control thread of rocid: the unix socket server, sessions and their objects, the GID
- * tables and neighbours of the ports, events to applications (design.md 1, 4, 5).
+ * tables and neighbours of the ports, events to applications (decision 0000.1, 4, 5).
  *
  *     ctl_start()     before or after the workers start; does not serve yet
  *     ctl_run()       serves until ctl_stop(); workers run meanwhile

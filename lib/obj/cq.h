@@ -2,7 +2,7 @@
 /**
  * @file cq.h
  * Completion queues, the daemon's side: one lane per worker, so that no two workers ever write the
- * same ring (design.md 4). Overflow is per lane (CQ-01).
+ * same ring (decision 0000.4). Overflow is per lane (CQ-01).
  */
 #ifndef CQ_H
 #define CQ_H
@@ -117,7 +117,7 @@ void cq_lane_move(struct cq_lane *lane, struct abi_cq_lane *shared, uint32_t dep
 /**
  * Whether CQEs added since the last call must raise an event (CQ-03..06), and if so disarms. Call
  * it after a sequentially consistent fence that follows the burst's last cq_push(), so that an
- * application that arms and then polls cannot miss both (design.md 4).
+ * application that arms and then polls cannot miss both (decision 0000.4).
  */
 bool cq_notify_wanted(struct cq_lane *lane);
 

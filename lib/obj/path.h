@@ -105,7 +105,7 @@ struct path {
 	uint8_t l3_off;
 	uint8_t net;  /* enum net_type */
 	uint8_t port; /* index of the port it leaves by */
-	bool local;   /* the destination is in this daemon: loop back (design.md 1) */
+	bool local;   /* the destination is in this daemon: loop back (decision 0000.1) */
 	bool ect;     /* ECT(0) unless `local` */
 	uint16_t vid;
 	uint16_t csum_base; /* IPv4: folded sum of the fixed header words */

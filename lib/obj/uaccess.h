@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file uaccess.h
- * The only code that touches application memory (design.md 5). The application maps the same pages
- * and may write them at any moment, so everything is loaded once; and it can make an access fault
- * (SIGBUS) although its memfds are sealed, so each access reports whether it did.
+ * The only code that touches application memory (decision 0000.5). The application maps the same
+ * pages and may write them at any moment, so everything is loaded once; and it can make an access
+ * fault (SIGBUS) although its memfds are sealed, so each access reports whether it did.
  *
  * Faults are survived as in Wayland's wl_shm: the signal handler, installed by the shell, maps a
  * zero page over the hole and increments `faults`; the access completes as if the page had been

@@ -77,7 +77,7 @@ void host_receive(struct sim_host *h, struct sim_link *l, unsigned port, uint64_
 void host_turn(struct sim_host *h, uint64_t now);
 
 /** Its worker is not scheduled before @p until, as on a shared machine: arriving frames wait, and
- *  timers expire meanwhile (design.md 3, "Pauses"). */
+ *  timers expire meanwhile (decision 0000.3, "Pauses"). */
 void host_pause(struct sim_host *h, uint64_t until);
 
 /** @return when host_turn() has something to do; @p now for at once. */

@@ -3,7 +3,7 @@
  * @file frame.h
  * Bytes of a received frame -> struct pkt. Checks everything that can be checked without
  * knowing a QP: Ethernet, VLAN, IP or GRH, UDP, BTH, lengths (CA17-1..21, CA17-24, VAL-01
- * first part). The ICRC is checked later, by the worker that owns the QP (design.md 3).
+ * first part). The ICRC is checked later, by the worker that owns the QP (decision 0000.3).
  */
 #ifndef FRAME_H
 #define FRAME_H

@@ -29,7 +29,7 @@ struct icrc_ops {
 	uint32_t (*crc)(uint32_t state, const void *src, size_t len);
 	/** Copies @p len bytes and advances @p state over the bytes copied. Each source byte is
 	 *  loaded once, so the copy and the CRC agree even if the memory changes meanwhile
-	 *  (design.md 5). The regions must not overlap. */
+	 *  (decision 0000.5). The regions must not overlap. */
 	uint32_t (*copy)(uint32_t state, void *dst, const void *src, size_t len);
 	/** As crc, over @p src with its first 64 bytes ORed with those of @p mask; the second
 	 *  half of @p mask is zero. For icrc_header() and icrc_check(). */

@@ -45,8 +45,8 @@ typedef long long vec128_unaligned __attribute__((vector_size(16), may_alias, al
 #define without_bytes(x, n) ((vec128)vextq_u8((uint8x16_t)(x), vdupq_n_u8(0), n))
 #endif
 
-/* The compiler must not load the source again for a second use of a value (design.md 5): it cannot
- * know that the output of this is what was in memory. */
+/* The compiler must not load the source again for a second use of a value (decision 0000.5): it
+ * cannot know that the output of this is what was in memory. */
 #if defined(__x86_64__)
 #define LOADED(v) __asm__("" : "+v"(v))
 #elif defined(__aarch64__)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file exception.h
- * The path of non-RoCE frames between a port that rocid owns and the kernel (design.md 1, "own"). A
- * separate thread makes the system calls (drivers/tap.c); workers exchange frames with it through
- * rings. A full ring loses frames, as a link would.
+ * The path of non-RoCE frames between a port that rocid owns and the kernel (decision 0000.1,
+ * "own"). A separate thread makes the system calls (drivers/tap.c); workers exchange frames with it
+ * through rings. A full ring loses frames, as a link would.
  */
 #ifndef EXCEPTION_H
 #define EXCEPTION_H

@@ -10,7 +10,7 @@
 void timers_poll(struct worker *w, unsigned received, bool drained)
 {
 	/* A timeout must not overtake its ACK that waits in a queue, above all after a pause of
-	 * this thread (design.md 3). An empty queue shows that every packet that arrived before
+	 * this thread (decision 0000.3). An empty queue shows that every packet that arrived before
 	 * this round has been received. Under a load that never empties it, receiving a queue's
 	 * length of packets shows the same for the moment at which the count began. */
 	if (drained) {

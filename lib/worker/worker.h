@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file worker.h
- * The DPDK shell around a core: one worker per lcore, polling its queues (design.md 1, 4). The
+ * The DPDK shell around a core: one worker per lcore, polling its queues (decision 0000.1, 4). The
  * functions below are the control thread's way to reach workers; none of them makes a worker wait
  * for the control thread.
  */

@@ -2,7 +2,7 @@
 /*
  * widow SOCKET SEED ROUNDS: in each round a child program is the peer, with traffic both ways, and
  * is killed at a random moment. All that this side has posted must complete, each once and in
- * order: some successes, then one RETRY_EXC_ERR, then flushes (design.md 5).
+ * order: some successes, then one RETRY_EXC_ERR, then flushes (decision 0000.5).
  */
 #include <err.h>
 #include <sched.h>

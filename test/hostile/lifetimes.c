@@ -2,10 +2,11 @@
 /*
  * lifetimes SOCKET [CYCLES]
  *
- * When DEREG_MR or DESTROY_QP is answered, the memory is the program's again (design.md 4). Under
- * full traffic from both sides a region is deregistered, or a QP destroyed; at that moment the
- * program fills its pages with a pattern, and while the rest of the packets arrives looks at them:
- * nothing changes there, and nothing of the pattern comes out at the other end. Thousands of times.
+ * When DEREG_MR or DESTROY_QP is answered, the memory is the program's again (decision 0000.4).
+ * Under full traffic from both sides a region is deregistered, or a QP destroyed; at that moment
+ * the program fills its pages with a pattern, and while the rest of the packets arrives looks at
+ * them: nothing changes there, and nothing of the pattern comes out at the other end. Thousands of
+ * times.
  */
 #include <err.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
-#!/usr/bin/python3
-# SPDX-License-Identifier: BSD-3-Clause
+#!/ usr / bin / python3
+#SPDX - License - Identifier : BSD - 3 - Clause
 """docs.py
 
 What the documents name is there: links, paths, file names and functions in backquotes, options of the programs'
-manual pages. Each cause of a failure is in doc/troubleshooting.md. Each document is in the index, each decision in its list, and debian/control wants what
+manual pages; and so are the files that comments in C name. Each cause of a failure is in doc/troubleshooting.md. Each document is in the index, each decision in its list, and debian/control wants what
 config/packages.txt does.
 """
 import re
@@ -17,9 +17,13 @@ FOLDERS = 'app|config|debian|doc|drivers|lib|test|build'
 PATH = re.compile(rf'^(?:{FOLDERS})/[\w./*<>{{}},-]+$')
 FILE = re.compile(r'^[\w<>*-]+\.(?:c|h|py|sh|md|conf|txt|map|build)$')
 NAME = re.compile(r'^(?:([a-z]\w+)\(\)|([A-Za-z]+(?:_\w+)+))$')  # a function, or anything with an underscore
-# Names of the kernel and of the compiler, and placeholders.
+#Names of the kernel and of the compiler, and placeholders.
 ELSEWHERE = {'vectors.json', 'hello.c', 'rxe_comp.c', 'enable_unsafe_noiommu_mode', 'seq_cst', 'module_verb',
              'function__condition'}
+COMMENT = re.compile(r'/\*.*?\*/', re.S)
+NAMED = re.compile(r'(?<![\w.<>/-])((?:[\w-]+/)*[\w-]+\.(?:c|h|py|md))\b')
+# Files of the kernel, of DPDK and of the compiler, which comments name.
+FOREIGN = re.compile(r'(?:linux|infiniband|rdma|mm)/|rte_|dpdk-|rxe_')
 PLANS = {'doc/decisions/0000-design.md'}  # names what is to come
 
 
@@ -81,6 +85,14 @@ def document(name, t):
             yield wrong
 
 
+def comments(name, t):
+    """Files that comments of a C source name."""
+    text = (ROOT / name).read_text()
+    for file in {f for c in COMMENT.findall(text) for f in NAMED.findall(c) if not FOREIGN.match(f)}:
+        if not any(f == file or f.endswith(f'/{file}') for f in t.files):
+            yield f'a comment names {file}, which does not exist'
+
+
 def listed(folder, t):
     """README.md of a folder links to each of its documents."""
     index = (ROOT / folder / 'README.md').read_text()
@@ -112,6 +124,7 @@ def packages():
 def main():
     t = Tree()
     wrong = [f'{d}: {w}' for d in t.files if d.endswith('.md') for w in document(d, t)]
+    wrong += [f'{s}: {w}' for s in t.files if s.endswith(('.c', '.h')) for w in comments(s, t)]
     for folder in ('doc', 'doc/decisions'):
         wrong += [f'{folder}/README.md: {w}' for w in listed(folder, t)]
     wrong += [f'doc/troubleshooting.md: {w}' for w in causes()]

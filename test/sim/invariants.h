@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file invariants.h  What must hold after every step (design.md 8), whatever happened in it.
+/** @file invariants.h  What must hold after every step (decision 0000.8), whatever happened in it.
  *  That work requests complete once and in order, app.c sees; that bytes are right, traffic.h;
  *  that frames are, wirecheck.h. */
 #ifndef INVARIANTS_H

@@ -2,7 +2,7 @@
 /**
  * @file pair.h
  * Two hosts, a cable between them, and a connected QP on each: A's and B's. After every step
- * the invariants of design.md 8 are checked, and every frame
+ * the invariants of decision 0000.8 are checked, and every frame
  * against the rules of the wire.
  */
 #ifndef PAIR_H

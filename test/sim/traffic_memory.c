@@ -37,7 +37,8 @@ void area_init(struct traffic_area *a, struct app *app, uint32_t size, uint32_t 
 
 void area_fini(struct traffic_area *a)
 {
-	/* No write came late: the region has been the application's since DEREG_MR (design.md 4).
+	/* No write came late: the region has been the application's since DEREG_MR (decision
+	 * 0000.4).
 	 */
 	if (a->shadow)
 		assert_memory_equal(a->shadow, a->mr->mem, a->size);

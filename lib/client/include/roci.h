@@ -728,7 +728,7 @@ ROCI_API int roci_limit_qp(struct roci_qp *qp, const struct roci_rate_limit *rat
 
 /**
  * Explains in a sentence why @p qp went to ERR and what to do about it, with the rule that was
- * broken or applied in brackets (doc/conformance.md): for programs that print why a work request
+ * broken or applied in brackets (doc/rules.tsv): for programs that print why a work request
  * failed. It asks rocid, so it is a control call.
  * @param qp  in any state; it is not changed
  * @return the sentence; "" when the QP has not failed since RESET; roci_last_error() when rocid

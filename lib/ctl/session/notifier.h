@@ -2,7 +2,7 @@
 /**
  * @file session/notifier.h
  * Events from workers (and from the control thread) to applications, sent by a separate thread:
- * waking a sleeper costs 11-15 us, which no worker may spend (design.md 4).
+ * waking a sleeper costs 11-15 us, which no worker may spend (decision 0000.4).
  *
  * Nothing is lost and nothing is allocated: an event is recorded in its object, and the object
  * waits on its channel until the channel's socket accepts the message. A pending event of the same

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file session/session.h
- * One connected application (design.md 5): a session ends with its socket.
+ * One connected application (decision 0000.5): a session ends with its socket.
  *
  * It ends in steps (session/end.c): one with ten thousand QPs must not keep the control thread from
  * the commands of others. After session_end() no search finds it; it keeps its memory and its place

@@ -2,7 +2,7 @@
 /**
  * @file text/sentence.h
  * Errors of the control path: a negative errno, and a sentence that says what to do
- * (design.md 6).
+ * (decision 0000.6).
  */
 #ifndef TEXT_SENTENCE_H
 #define TEXT_SENTENCE_H

@@ -479,7 +479,7 @@ int cmd_dereg_mr(struct session *s, const struct request *q, struct reply *r)
 			"them first",
 			o->mr.windows);
 	/* After the grace period no worker writes to the pages, and the application may use them
-	 * again (design.md 4). */
+	 * again (decision 0000.4). */
 	mr_unpublish(o);
 	worker_grace(s->ctl->dp);
 	mr_release(o);

@@ -665,7 +665,7 @@ static void core_rx__states(void **state)
 	}
 }
 
-/* design.md 4: another worker's, untouched and not counted. */
+/* decision 0000.4: another worker's, untouched and not counted. */
 static void core_rx__hands_off(void **state)
 {
 	struct shot s = good();

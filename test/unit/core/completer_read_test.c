@@ -412,7 +412,7 @@ static void completer_rx__read_fails_when_the_right_goes(void **state)
 	assert_int_equal(l.mr->mem[256], 0xEE);
 }
 
-/* proves REQ-45 (design.md 5): the destination of a READ faults. */
+/* proves REQ-45 (decision 0000.5): the destination of a READ faults. */
 static void completer_rx__read_into_faulting_memory(void **state)
 {
 	struct app_send s = {.opcode = ABI_WR_RDMA_READ,

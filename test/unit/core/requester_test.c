@@ -191,7 +191,7 @@ static void requester_next__sends_inline_data_as_posted(void **state)
 
 /* --- window and AckReq ---------------------------------------------------------------- */
 
-/* proves REQ-51 (design.md 3): AckReq each quarter of the window, and nothing beyond it. */
+/* proves REQ-51 (decision 0000.3): AckReq each quarter of the window, and nothing beyond it. */
 static void requester_next__keeps_within_the_window(void **state)
 {
 	l.attr.path_mtu = 256;
@@ -480,7 +480,7 @@ static void requester_next__queues_in_sqd_and_flushes_in_err(void **state)
 
 /* --- the doorbell --------------------------------------------------------------------- */
 
-/* design.md 5: asked for when the queue was found empty, not before; nothing is missed. */
+/* decision 0000.5: asked for when the queue was found empty, not before; nothing is missed. */
 static void requester_idle__asks_for_the_doorbell(void **state)
 {
 	lone_start(&l);

@@ -478,7 +478,7 @@ static void responder_rx__receive_of_more_than_4_gib(void **state)
 	assert_string_equal(lone_cqes(&l), "R2:OK+9");
 }
 
-/* proves RSP-21 (design.md 5, EVT-03): memory that faults under a WRITE, and under a SEND. */
+/* proves RSP-21 (decision 0000.5, EVT-03): memory that faults under a WRITE, and under a SEND. */
 static void responder_rx__faulting_memory(void **state)
 {
 	struct abi_sge sge;

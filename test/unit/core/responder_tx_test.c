@@ -351,8 +351,8 @@ static void responder_next__naks_in_the_stream(void **state)
 	assert_string_equal(lone_tx(&l), "");
 }
 
-/* proves RSP-31 (design.md 5): memory that faults when a response is sealed. The packets that had
- * been built after it are out of order, so the peer drops them. */
+/* proves RSP-31 (decision 0000.5): memory that faults when a response is sealed. The packets that
+ * had been built after it are out of order, so the peer drops them. */
 static void responder_next__naks_a_fault_in_the_stream(void **state)
 {
 	struct mr *mr;

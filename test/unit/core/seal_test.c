@@ -85,7 +85,7 @@ static void core_seal__other_protocols(void **state)
 	}
 }
 
-/* design.md 5: a fault costs its own QP, and the packet is not sent. */
+/* decision 0000.5: a fault costs its own QP, and the packet is not sent. */
 static void core_seal__gives_up_on_a_fault(void **state)
 {
 	struct app_send s = {.opcode = ABI_WR_SEND, .wr_id = 1, .num_sge = 1};

@@ -72,7 +72,7 @@ static void core_expire__is_not_put_off_by_new_requests(void **state)
 	assert_string_equal(lone_tx_max(&l, 1), "SEND_ONLY@200+4!");
 }
 
-/* design.md 3, "Pauses": however late the caller comes, it costs one retry. */
+/* decision 0000.3, "Pauses": however late the caller comes, it costs one retry. */
 static void core_expire__a_long_pause_costs_one_retry(void **state)
 {
 	lone_start(&l);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Application memory: exact bounds, one pass, faults reported (design.md 5). */
+/* Application memory: exact bounds, one pass, faults reported (decision 0000.5). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -64,7 +64,7 @@ static void fabric_step__repeats_itself(void **state)
 	assert_int_equal(end[0], end[1]);
 }
 
-/* design.md 1: a QP that is connected to itself. */
+/* decision 0000.1: a QP that is connected to itself. */
 static void fabric_plug__loops_back(void **state)
 {
 	static struct sim_frame frames[64];
@@ -176,7 +176,7 @@ static void host_pause__keeps_frames(void **state)
 	pair_fini(&p);
 }
 
-/* design.md 3, "Pauses": the ACK that came meanwhile is taken before the timer that ran out. */
+/* decision 0000.3, "Pauses": the ACK that came meanwhile is taken before the timer that ran out. */
 static void host_pause__receives_before_timers(void **state)
 {
 	struct pair_spec s = pair_defaults();

@@ -233,7 +233,7 @@ static void crc_copy__in_pieces(void **state)
 	}
 }
 
-/* READ responses are copied out of memory that the application may be writing (design.md 5). */
+/* READ responses are copied out of memory that the application may be writing (decision 0000.5). */
 struct writer {
 	uint64_t words[512];
 	_Atomic uint64_t written;
