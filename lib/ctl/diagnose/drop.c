@@ -96,8 +96,8 @@ static void tell_no_gsi(struct drop_case *c)
 	sentence_add(c->t,
 		"%s sends a management datagram to QP 1 of port %u, which does not exist: programs "
 		"that connect through rdma_cm (rping, ucmatose, perftest with -R) need a "
-		"connection manager at both ends, and rocid does not have one yet. Exchange the "
-		"QPNs over a socket instead, as rociperf and perftest without -R do",
+		"connection manager at both ends. Start this rocid without `--cm no`, or exchange "
+		"the QPNs over a socket, as rociperf and perftest without -R do",
 		c->from, c->n->port + 1u);
 }
 

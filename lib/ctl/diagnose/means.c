@@ -56,7 +56,7 @@ static const char *const means[DROP_MAX] = {
 		"a multicast address without the multicast QPN, or the reverse: a faulty sender",
 	[DROP_NO_GSI] =
 		"management datagrams for QP 1, which does not exist: rdma_cm programs (rping, "
-		"ucmatose) need a connection manager, and rocid does not have one yet",
+		"ucmatose) need a connection manager: start rocid without `--cm no`",
 	[DROP_QPN_UNKNOWN] = "for a QP that does not exist, or no longer: dest_qp_num is wrong, or "
 			     "the program ended before its peer; late responses are harmless",
 	[DROP_ICRC] = "wrong ICRC: corrupted in transit, headers rewritten (NAT, tunnel, offload), "
