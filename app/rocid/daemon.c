@@ -350,6 +350,7 @@ static int start_ctl(struct daemon *d, struct options *o, char why[VALUE_MAX * 2
 		.application_faults = o->application_faults,
 		.application_macs = o->application_macs,
 		.cm = !o->no_cm,
+		.cm_rocev1 = o->cm_rocev1,
 		.cm_timeout = (uint8_t)o->cm_timeout,
 		.cm_retries = (uint8_t)o->cm_retries,
 		.no_userfaultfd = o->no_userfaultfd,

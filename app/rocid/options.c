@@ -115,8 +115,9 @@ static const struct option_row row[] = {
 		"a static address of PORT"},
 	{"neigh", required_argument, SECTION_PORT, true, OWN(set_neigh), "PORT,IP,MAC",
 		"a static neighbour on PORT"},
-	{"rocev1", optional_argument, SECTION_PORTS, false, FLAG(rocev1), "[=yes|no]",
-		"RoCEv1 GIDs in addition to the RoCEv2 ones"},
+	{"rocev1", optional_argument, SECTION_PORTS, false, OWN(set_rocev1), "[=yes|no|connect]",
+		"RoCEv1 GIDs in addition to the RoCEv2 ones; connect: programs connect by RoCEv1, "
+		"too, when they use RDMA CM"},
 	{"gso", optional_argument, SECTION_PORTS, false, FLAG(gso), "[=yes|no]",
 		"pass many frames at a time to and from shared netdevs; needed on both ends of a "
 		"veth"},

@@ -89,9 +89,9 @@ struct options {
 	bool no_userfaultfd;
 	char device[16]; /* empty: ctl's default */
 	uint32_t workers;
-	uint32_t window; /* 0: the core's default */
-	bool rocev1;
-	bool gso; /* --share opens packet sockets of our own (gsoport.h) */
+	uint32_t window;	/* 0: the core's default */
+	bool rocev1, cm_rocev1; /* programs connect by it */
+	bool gso;		/* --share opens packet sockets of our own (gsoport.h) */
 	enum idle idle;
 	bool migrate;
 	uint32_t shake_ms;	     /* --migrate MS; 0: off */

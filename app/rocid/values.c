@@ -436,6 +436,14 @@ int set_flow_label(struct options *o, const char *value, char why[VALUE_MAX])
 	return 0;
 }
 
+int set_rocev1(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	o->cm_rocev1 = !strcmp(value, "connect");
+	if (set_flag(&o->rocev1, NULL, o->cm_rocev1 ? "yes" : value, why))
+		return refuse(why, "'%s' is neither yes, no nor connect", value);
+	return 0;
+}
+
 int set_cm(struct options *o, const char *value, char why[VALUE_MAX])
 {
 	bool wanted;

@@ -168,6 +168,7 @@ static void init(struct house *h, const struct ctl_config *cfg)
 		.application_faults = cfg->application_faults,
 		.application_macs = cfg->application_macs,
 		.cm = cfg->cm,
+		.cm_rocev1 = cfg->cm_rocev1,
 		.cm_timeout = cfg->cm_timeout,
 		.cm_retries = cfg->cm_retries,
 		.no_userfaultfd = cfg->no_userfaultfd,

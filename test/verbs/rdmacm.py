@@ -13,7 +13,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / 'func'))
@@ -261,6 +261,23 @@ def unreachable(lab, side):
     check(req['sent'] == 3, req)
 
 
+def by_rocev1(lab, sides):
+    """The side that begins says by which protocol; one that has only RoCEv2 does not answer."""
+    for options, case, reached in (
+            ([], Case('rping -s -a {server}', 'rping -c -a {server} -C 1', status=(1, 255), says='UNREACHABLE'), False),
+            (['--rocev1'], Case('rping -s -a {server} -V -C 5', 'rping -c -a {server} -V -C 5'), True),
+            (['--rocev1'], Case('rping -s -a {server} -V -C 5', 'rping -c -a {server} -V -C 5', SIX), True),
+            (['--rocev1'], Case('udaddy -b {server} -c 10', 'udaddy -s {server} -c 10'), True)):
+        quick = [] if reached else ['--cm-timeout', '10', '--cm-retries', '2']
+        for i, (side, more) in enumerate(zip(sides, (options, ['--rocev1=connect', *quick]))):
+            side.daemon.terminate()
+            side.daemon.wait(PATIENCE_S)
+            side.daemon = lab.rocid(side.namespace, f'{len(options)}{i}', ['--share', 'e0', *more])
+        ping(sides[1].namespace, SIX['server'])
+        wrong = run(case if reached else replace(case, ends=False), lab, sides)
+        check(not wrong, f'{case.name} by RoCEv1: {wrong}')
+
+
 def left(side):
     return [row for line, name in (('show cm listeners', 'cm_listeners'), ('show cm connections', 'cm_connections'),
                                    ('show sessions', 'sessions')) for row in ask(side.daemon, line)[name]]
@@ -307,6 +324,7 @@ def main():
         if not patterns:
             rocid_ends(lab, sides[0])
             unreachable(lab, sides[1])
+            by_rocev1(lab, sides)
     check(not failed, f'{failed} of {len(wanted)}')
 
 

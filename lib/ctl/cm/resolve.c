@@ -27,9 +27,13 @@ struct place {
 	const struct gid_entry *e;
 };
 
-static bool fits(const struct gid_entry *e, uint8_t family)
+/* The operator of the side that begins chooses the protocol of its connections, as by Linux'
+ * default_roce_mode. */
+static bool fits(const struct ctl *ctl, const struct gid_entry *e, uint8_t family)
 {
-	return e->valid && e->net == (family == 4 ? NET_IPV4 : NET_IPV6);
+	if (!e->valid || gid_is_ip4(e->gid) != (family == 4))
+		return false;
+	return (e->net == NET_ROCEV1) == ctl->cm_rocev1;
 }
 
 static unsigned common_bits(const uint8_t a[16], const uint8_t b[16])
@@ -55,7 +59,7 @@ static bool find_entry(const struct ctl *ctl, uint8_t family, const uint8_t *gid
 			const struct gid_entry *e = &t->entry[k];
 			int near;
 
-			if (!fits(e, family) || (gid && memcmp(gid, e->gid, 16)) ||
+			if (!fits(ctl, e, family) || (gid && memcmp(gid, e->gid, 16)) ||
 				(ifindex && e->ifindex != ifindex))
 				continue;
 			near = gid ? 128 : (int)common_bits(dst, e->gid);

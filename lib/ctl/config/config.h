@@ -157,6 +157,7 @@ struct ctl_config {
 	bool application_macs;	 /* programs may choose a destination MAC (doc/decisions/0033) */
 	char device[16];	 /* its name; empty: roci0 */
 	bool cm;		 /* QP1 belongs to the communication manager (doc/connections.md) */
+	bool cm_rocev1;		 /* what it begins goes by RoCEv1, which all ports have */
 	uint8_t cm_timeout;	 /* 4.096 us * 2^n, 1..CM_TIMEOUT_MAX; 0: that of Linux, 20 */
 	uint8_t cm_retries;	 /* 1..CM_RETRIES_MAX; 0: those of Linux, 15 */
 	bool no_userfaultfd; /* programs get no descriptor of /dev/userfaultfd (doc/security.md) */

@@ -41,6 +41,7 @@ struct ctl {
 	bool application_macs;	 /* programs may choose a destination MAC */
 	char device[16];	 /* its name */
 	bool cm;		 /* likewise */
+	bool cm_rocev1;		 /* likewise */
 	uint8_t cm_timeout;	 /* likewise */
 	uint8_t cm_retries;	 /* likewise */
 	bool no_userfaultfd;	 /* programs get no descriptor of /dev/userfaultfd */

@@ -3,6 +3,9 @@
  * which are those of Linux. */
 #include <errno.h>
 #include "cm_world.h"
+#include "headers.h"
+#include "net/net.h"
+#include "path.h"
 
 static uint32_t tcp(struct program *p)
 {
@@ -276,6 +279,27 @@ static void resolve__errors(void **state)
 	program_die(&p);
 }
 
+/* An address counts if the port has it by the protocol of connections that begin here. */
+static void bind__rocev1(void **state)
+{
+	struct world *w = *state;
+	struct gid_table *t = &w->ctl->net->port[0].gids.table;
+	struct program p;
+
+	program_open(w, &p);
+	w->ctl->cm_rocev1 = true;
+	assert_int_equal(program_bind(&p, tcp(&p), gid_own4, 7000), -EADDRNOTAVAIL);
+	t->entry[t->count] = t->entry[0];
+	t->entry[t->count].net = NET_ROCEV1;
+	t->count++;
+	assert_int_equal(program_bind(&p, tcp(&p), gid_own4, 7000), 0);
+	assert_int_equal(program_bind(&p, tcp(&p), gid_own6, 7000), -EADDRNOTAVAIL);
+	w->ctl->cm_rocev1 = false;
+	t->entry[0].valid = false;
+	assert_int_equal(program_bind(&p, tcp(&p), gid_own4, 7001), -EADDRNOTAVAIL);
+	program_die(&p);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
@@ -283,6 +307,7 @@ int main(void)
 		T(create__types),
 		T(bind__one_owner),
 		T(bind__wildcard),
+		T(bind__rocev1),
 		T(bind__reuse),
 		T(bind__refusals),
 		T(bind__again_after_a_refusal),
