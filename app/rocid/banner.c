@@ -169,9 +169,6 @@ static void advise_cpus(const struct daemon *d)
 
 static void print_workers(const struct daemon *d)
 {
-	static const char *const idle[] = {[IDLE_POLL] = "poll (each uses a whole CPU)",
-		[IDLE_YIELD] = "yield",
-		[IDLE_ADAPTIVE] = "adaptive"};
 	unsigned lcore;
 	bool first = true;
 	uint32_t left = d->dp->nworkers;
@@ -184,7 +181,8 @@ static void print_workers(const struct daemon *d)
 		printf("%s%d", first ? " " : ", ", rte_lcore_to_cpu_id((int)lcore));
 		first = false;
 	}
-	printf(", idle %s, ICRC by %s\n", idle[d->dp->idle], d->dp->icrc->name);
+	printf(", idle %s%s, ICRC by %s\n", idle_names[d->dp->idle],
+		d->dp->idle == IDLE_POLL ? " (each uses a whole CPU)" : "", d->dp->icrc->name);
 }
 
 static void print_next(const struct daemon *d)

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "abi_names.h"
 #include "roci.h"
+
+_Static_assert(
+	(int)ROCI_QPS_RESET == ABI_QPS_RESET && (int)ROCI_QPS_ERR == ABI_QPS_ERR, "states of a QP");
 
 #define NAME(table, i) \
 	((unsigned)(i) < sizeof(table) / sizeof((table)[0]) && (table)[i] ? (table)[i] : "unknown")
@@ -58,17 +62,7 @@ const char *roci_event_type_str(enum roci_event_type type)
 
 const char *roci_qp_state_str(enum roci_qp_state state)
 {
-	static const char *const names[] = {
-		[ROCI_QPS_RESET] = "RESET",
-		[ROCI_QPS_INIT] = "INIT",
-		[ROCI_QPS_RTR] = "RTR",
-		[ROCI_QPS_RTS] = "RTS",
-		[ROCI_QPS_SQD] = "SQD",
-		[ROCI_QPS_SQE] = "SQE",
-		[ROCI_QPS_ERR] = "ERR",
-	};
-
-	return NAME(names, state);
+	return qp_state_name(state);
 }
 
 const char *roci_port_state_str(enum roci_port_state state)

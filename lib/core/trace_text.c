@@ -2,12 +2,12 @@
 /* Events as lines of text and as JSON; one table describes both. */
 #include <string.h>
 #include "abi_ctl.h"
+#include "abi_names.h"
 #include "abi_wqe.h"
 #include "drop.h"
 #include "inject.h"
 #include "opcode.h"
 #include "trace.h"
-#include "transition.h"
 
 /* --- names ------------------------------------------------------------------------------ */
 

@@ -103,14 +103,6 @@ static const struct transition table[STATES][STATES] = {
 	[ABI_QPS_ERR][ABI_QPS_ERR] = {.valid = true},
 };
 
-const char *qp_state_name(uint8_t state)
-{
-	static const char *const names[STATES] = {
-		"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
-
-	return state < STATES ? names[state] : "no state";
-}
-
 struct modify_result transition_check(uint8_t type, uint8_t from, unsigned to, uint32_t mask)
 {
 	struct modify_result v = {.refusal = MODIFY_NO_TRANSITION, .state = from};

@@ -12,9 +12,6 @@
 
 struct modify_result;
 
-/** @return the name of an enum abi_qp_state; "no state" for other numbers. */
-const char *qp_state_name(uint8_t state);
-
 /** Checks whether a QP of @p type may go from state @p from to @p to with the attributes @p mask.
  *  @return its refusal: MODIFY_OK, _NO_TRANSITION, _MISSING or _FORBIDDEN. */
 struct modify_result transition_check(uint8_t type, uint8_t from, unsigned to, uint32_t mask);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <string.h>
+#include "abi_names.h"
 #include "admin/set.h"
 #include "bits.h"
 #include "config/parts.h"
@@ -11,7 +12,6 @@
 #include "session/sessions.h"
 #include "text/document.h"
 #include "text/sentence.h"
-#include "transition.h"
 #include "verbs/device.h"
 #include "migrate/migrate.h"
 #include "verbs/objects.h"

@@ -2,6 +2,7 @@
 /* Explains why a packet was dropped: its contents, the expected contents, and the remedy. */
 #include <stdio.h>
 #include <string.h>
+#include "abi_names.h"
 #include "config/parts.h"
 #include "diagnose/diagnosis.h"
 #include "drop_log.h"
@@ -12,7 +13,6 @@
 #include "qp.h"
 #include "seq24.h"
 #include "text/sentence.h"
-#include "transition.h"
 #include "verbs/qp_obj.h"
 #include "worker.h"
 

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include "abi_names.h"
 #include "abi_wqe.h"
 #include "bits.h"
 #include "cause.h"
@@ -24,7 +25,6 @@
 #include "qp.h"
 #include "session/session.h"
 #include "text/sentence.h"
-#include "transition.h"
 #include "verbs/dest.h"
 #include "verbs/objects.h"
 #include "verbs/qp_obj.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sessions and their objects as documents. The daemon's own parts are in show/daemon.c. */
 #include <stdatomic.h>
+#include "abi_names.h"
 #include "config/config.h"
 #include "config/parts.h"
 #include "loop/loop.h"
@@ -13,7 +14,6 @@
 #include "srq.h"
 #include "text/row.h"
 #include "text/sentence.h"
-#include "transition.h"
 #include "verbs/cq_obj.h"
 #include "verbs/mr_obj.h"
 #include "verbs/mw_obj.h"

@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include "abi_ctl.h"
+#include "abi_names.h"
 #include "abi_ring.h"
 #include "bits.h"
 #include "config/config.h"
@@ -17,7 +18,6 @@
 #include "show/show.h"
 #include "text/row.h"
 #include "text/sentence.h"
-#include "transition.h"
 #include "verbs/cq_obj.h"
 #include "verbs/mr_obj.h"
 #include "verbs/objects.h"

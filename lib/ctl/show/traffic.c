@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Where each queue pair is in its PSNs: two looks give its packet rate, and the hot path counts
  * nothing for it. */
+#include "abi_names.h"
 #include "config/parts.h"
 #include "pacing.h"
 #include "qp.h"
@@ -8,7 +9,6 @@
 #include "show/show.h"
 #include "text/row.h"
 #include "text/sentence.h"
-#include "transition.h"
 #include "verbs/qp_obj.h"
 
 static bool next_traffic(

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include "abi_names.h"
 #include "bits.h"
 #include "config/parts.h"
 #include "core.h"
@@ -21,7 +22,6 @@
 #include "session/session.h"
 #include "session/sessions.h"
 #include "text/sentence.h"
-#include "transition.h"
 #include "verbs/av.h"
 #include "verbs/command.h"
 #include "verbs/dest.h"
