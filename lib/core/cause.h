@@ -20,64 +20,65 @@ struct mr_table;
 struct pkt;
 struct qp;
 
-/* X(identifier, name, rule). The sentences are in ctl/diagnose/error.c, which needs a row for each. */
-#define CAUSES(X)                                                                             \
-	/* requester: a work request that cannot be executed */                               \
-	X(POST_OPCODE, "post_opcode", "REQ-17")                                               \
-	X(POST_SGES, "post_sges", "REQ-17")                                                   \
-	X(POST_INLINE, "post_inline", "REQ-16")                                               \
-	X(POST_LENGTH, "post_length", "REQ-07")                                               \
-	X(POST_KEY, "post_key", "REQ-18")                                                     \
-	X(POST_ATOMIC, "post_atomic", "REQ-17") /* not exactly one SGE of eight bytes */      \
-	X(POST_WORD, "post_word", "FLU-08")	/* an ATOMIC WRITE that is not eight bytes */ \
-	X(POST_BIND, "post_bind", "MW-11")                                                    \
-	X(POST_INVALIDATE, "post_invalidate", "MW-10")                                        \
-	X(POST_NO_READS, "post_no_reads", "REQ-09")                                           \
-	X(POST_AH, "post_ah", "UD-15")		   /* unknown, destroyed, or of another PD */ \
-	X(POST_AH_PORT, "post_ah_port", "UD-15")   /* of another port than the QP's */        \
-	X(POST_DATAGRAM, "post_datagram", "UD-02") /* longer than the port's path MTU */      \
-	X(POST_PKEY, "post_pkey", "BTH-11")	   /* QP1: no P_Key at that index */          \
-	X(KEY_GONE, "key_gone", "REQ-18")	   /* its region was deregistered */          \
-	X(SOURCE_FAULT, "source_fault", "EVT-03")  /* application memory faulted */           \
-	/* completer */                                                                       \
-	X(REFUSED_REQUEST, "refused_request", "REQ-33") /* NAK invalid request */             \
-	X(REFUSED_ACCESS, "refused_access", "REQ-33")                                         \
-	X(REFUSED_OPERATION, "refused_operation", "REQ-33")                                   \
-	X(RETRIES, "retries", "REQ-26")                                                       \
-	X(RNR_RETRIES, "rnr_retries", "REQ-30")                                               \
-	X(READ_SEQUENCE, "read_sequence", "REQ-40")                                           \
-	X(READ_LENGTH, "read_length", "REQ-42")                                               \
-	X(READ_KEY, "read_key", "REQ-45")                                                     \
-	X(READ_FAULT, "read_fault", "REQ-45")                                                 \
-	/* responder */                                                                       \
-	X(OP_SEQUENCE, "op_sequence", "RSP-05")                                               \
-	X(OP_UNSUPPORTED, "op_unsupported", "VAL-05")                                         \
-	X(NO_REMOTE_WRITE, "no_remote_write", "RSP-08")                                       \
-	X(NO_REMOTE_READ, "no_remote_read", "RSP-08")                                         \
-	X(NO_REMOTE_ATOMIC, "no_remote_atomic", "RSP-08")                                     \
-	X(ATOMIC_ALIGNMENT, "atomic_alignment", "RSP-32")                                     \
-	X(NO_FLUSH, "no_flush", "FLU-04")                                                     \
-	X(FLUSH_TYPE, "flush_type", "FLU-01")                                                 \
-	X(ATOMIC_WRITE_LENGTH, "atomic_write_length", "FLU-08")                               \
-	X(INVALIDATE, "invalidate", "INV-03")                                                 \
-	X(READS_EXCEEDED, "reads_exceeded", "RSP-30")                                         \
-	X(PACKET_LENGTH, "packet_length", "RSP-09")                                           \
-	X(MESSAGE_LENGTH, "message_length", "RSP-10")                                         \
-	X(WRITE_LENGTH, "write_length", "RSP-11")                                             \
-	X(RKEY, "rkey", "RSP-13")                                                             \
-	X(RKEY_GONE, "rkey_gone", "RSP-15") /* in the middle of a WRITE */                    \
-	X(READ_RKEY_GONE, "read_rkey_gone", "RSP-31")                                         \
-	X(WRITE_FAULT, "write_fault", "EVT-03")                                               \
-	X(RECV_SGES, "recv_sges", "RSP-21")                                                   \
-	X(RECV_LENGTH, "recv_length", "RSP-20")                                               \
-	X(RECV_KEY, "recv_key", "RSP-21")                                                     \
-	X(RECV_FAULT, "recv_fault", "RSP-21")                                                 \
-	X(XRC_SRQ, "xrc_srq", "XRC-04")                                                       \
-	X(SRQ_BROKEN, "srq_broken", "SRQ-08")                                                 \
-	/* not a failure: the control thread reports it for a live QP (ctl/diagnose/hint.c) */     \
-	X(PEER_GAVE_UP, "peer_gave_up", "RSP-16")                                             \
-	/* either side */                                                                     \
-	X(CQ_OVERFLOW, "cq_overflow", "CQ-01")                                                \
+/* X(identifier, name, rule). The sentences are in ctl/diagnose/error.c, which needs a row for each.
+ */
+#define CAUSES(X)                                                                              \
+	/* requester: a work request that cannot be executed */                                \
+	X(POST_OPCODE, "post_opcode", "REQ-17")                                                \
+	X(POST_SGES, "post_sges", "REQ-17")                                                    \
+	X(POST_INLINE, "post_inline", "REQ-16")                                                \
+	X(POST_LENGTH, "post_length", "REQ-07")                                                \
+	X(POST_KEY, "post_key", "REQ-18")                                                      \
+	X(POST_ATOMIC, "post_atomic", "REQ-17") /* not exactly one SGE of eight bytes */       \
+	X(POST_WORD, "post_word", "FLU-08")	/* an ATOMIC WRITE that is not eight bytes */  \
+	X(POST_BIND, "post_bind", "MW-11")                                                     \
+	X(POST_INVALIDATE, "post_invalidate", "MW-10")                                         \
+	X(POST_NO_READS, "post_no_reads", "REQ-09")                                            \
+	X(POST_AH, "post_ah", "UD-15")		   /* unknown, destroyed, or of another PD */  \
+	X(POST_AH_PORT, "post_ah_port", "UD-15")   /* of another port than the QP's */         \
+	X(POST_DATAGRAM, "post_datagram", "UD-02") /* longer than the port's path MTU */       \
+	X(POST_PKEY, "post_pkey", "BTH-11")	   /* QP1: no P_Key at that index */           \
+	X(KEY_GONE, "key_gone", "REQ-18")	   /* its region was deregistered */           \
+	X(SOURCE_FAULT, "source_fault", "EVT-03")  /* application memory faulted */            \
+	/* completer */                                                                        \
+	X(REFUSED_REQUEST, "refused_request", "REQ-33") /* NAK invalid request */              \
+	X(REFUSED_ACCESS, "refused_access", "REQ-33")                                          \
+	X(REFUSED_OPERATION, "refused_operation", "REQ-33")                                    \
+	X(RETRIES, "retries", "REQ-26")                                                        \
+	X(RNR_RETRIES, "rnr_retries", "REQ-30")                                                \
+	X(READ_SEQUENCE, "read_sequence", "REQ-40")                                            \
+	X(READ_LENGTH, "read_length", "REQ-42")                                                \
+	X(READ_KEY, "read_key", "REQ-45")                                                      \
+	X(READ_FAULT, "read_fault", "REQ-45")                                                  \
+	/* responder */                                                                        \
+	X(OP_SEQUENCE, "op_sequence", "RSP-05")                                                \
+	X(OP_UNSUPPORTED, "op_unsupported", "VAL-05")                                          \
+	X(NO_REMOTE_WRITE, "no_remote_write", "RSP-08")                                        \
+	X(NO_REMOTE_READ, "no_remote_read", "RSP-08")                                          \
+	X(NO_REMOTE_ATOMIC, "no_remote_atomic", "RSP-08")                                      \
+	X(ATOMIC_ALIGNMENT, "atomic_alignment", "RSP-32")                                      \
+	X(NO_FLUSH, "no_flush", "FLU-04")                                                      \
+	X(FLUSH_TYPE, "flush_type", "FLU-01")                                                  \
+	X(ATOMIC_WRITE_LENGTH, "atomic_write_length", "FLU-08")                                \
+	X(INVALIDATE, "invalidate", "INV-03")                                                  \
+	X(READS_EXCEEDED, "reads_exceeded", "RSP-30")                                          \
+	X(PACKET_LENGTH, "packet_length", "RSP-09")                                            \
+	X(MESSAGE_LENGTH, "message_length", "RSP-10")                                          \
+	X(WRITE_LENGTH, "write_length", "RSP-11")                                              \
+	X(RKEY, "rkey", "RSP-13")                                                              \
+	X(RKEY_GONE, "rkey_gone", "RSP-15") /* in the middle of a WRITE */                     \
+	X(READ_RKEY_GONE, "read_rkey_gone", "RSP-31")                                          \
+	X(WRITE_FAULT, "write_fault", "EVT-03")                                                \
+	X(RECV_SGES, "recv_sges", "RSP-21")                                                    \
+	X(RECV_LENGTH, "recv_length", "RSP-20")                                                \
+	X(RECV_KEY, "recv_key", "RSP-21")                                                      \
+	X(RECV_FAULT, "recv_fault", "RSP-21")                                                  \
+	X(XRC_SRQ, "xrc_srq", "XRC-04")                                                        \
+	X(SRQ_BROKEN, "srq_broken", "SRQ-08")                                                  \
+	/* not a failure: the control thread reports it for a live QP (ctl/diagnose/hint.c) */ \
+	X(PEER_GAVE_UP, "peer_gave_up", "RSP-16")                                              \
+	/* either side */                                                                      \
+	X(CQ_OVERFLOW, "cq_overflow", "CQ-01")                                                 \
 	X(COMMAND, "command", "QPS-01") /* its owner moved it to ERR */
 
 enum cause {

@@ -68,7 +68,8 @@ enum mw_result {
 	MW_DONE,
 	MW_RETIRED, /* done; accesses through the former binding end after a grace period */
 	MW_AGAIN,   /* another worker is changing it: try again later */
-	/* reasons for refusal; the sentences are in ctl/diagnose/window.c, which needs a row for each */
+	/* reasons for refusal; the sentences are in ctl/diagnose/window.c, which needs a row for
+	 * each */
 	MW_NO_WINDOW,  /* no window of the protection domain has the key (MW-02), or it is stale */
 	MW_BAD_KEY,    /* the new key belongs to another window */
 	MW_BAD_ACCESS, /* unknown flags */

@@ -1,10 +1,10 @@
-#!/ usr / bin / python3
-#SPDX - License - Identifier : BSD - 3 - Clause
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
 """docs.py
 
 What the documents name is there: links, paths, file names and functions in backquotes, options of the programs'
-manual pages; and so are the files that comments in C name. Each cause of a failure is in doc/troubleshooting.md. Each document is in the index, each decision in its list, and debian/control wants what
-config/packages.txt does.
+manual pages; and so are the files that comments in C name. Each cause of a failure is in doc/troubleshooting.md.
+Each document is in the index, each decision in its list, and debian/control needs what config/packages.txt does.
 """
 import re
 import subprocess
@@ -17,7 +17,7 @@ FOLDERS = 'app|config|debian|doc|drivers|lib|test|build'
 PATH = re.compile(rf'^(?:{FOLDERS})/[\w./*<>{{}},-]+$')
 FILE = re.compile(r'^[\w<>*-]+\.(?:c|h|py|sh|md|conf|txt|map|build)$')
 NAME = re.compile(r'^(?:([a-z]\w+)\(\)|([A-Za-z]+(?:_\w+)+))$')  # a function, or anything with an underscore
-#Names of the kernel and of the compiler, and placeholders.
+# Names of the kernel and of the compiler, and placeholders.
 ELSEWHERE = {'vectors.json', 'hello.c', 'rxe_comp.c', 'enable_unsafe_noiommu_mode', 'seq_cst', 'module_verb',
              'function__condition'}
 COMMENT = re.compile(r'/\*.*?\*/', re.S)
