@@ -6,62 +6,26 @@
 #include <stdlib.h>
 #include <string.h>
 #include "linkemu.h"
+#include "number.h"
 
-#define TEXT_MAX 256
+#define TEXT_MAX  256
+#define DELAY_MAX 1000000000000000ull /* ns: 11 days, the largest that was ever accepted */
 
 static int parse_probability(double *out, const char *text)
 {
-	char *end;
-
-	*out = strtod(text, &end);
-	return *end || end == text || !(*out >= 0 && *out <= 1) ? -EINVAL : 0;
-}
-
-static int parse_number(uint64_t *out, const char *text, int base)
-{
-	char *end;
-
-	errno = 0;
-	*out = strtoull(text, &end, base);
-	return *end || end == text || *text == '-' || errno ? -EINVAL : 0;
-}
-
-static int parse_time(uint64_t *ns, const char *text)
-{
-	static const struct {
-		const char *name;
-		double ns;
-	} unit[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}};
-	char *end;
-	double v = strtod(text, &end);
-
-	if (end == text || !(v >= 0 && v <= 1e9))
-		return -EINVAL;
-	for (unsigned i = 0; i < sizeof(unit) / sizeof(unit[0]); i++) {
-		if (!strcmp(end, unit[i].name)) {
-			*ns = (uint64_t)(v * unit[i].ns);
-			return 0;
-		}
-	}
-	return -EINVAL;
+	return parse_decimal(text, out) && *out <= 1 ? 0 : -EINVAL;
 }
 
 /* "400K": a number with K, M or G for powers of 1000. */
 static int parse_amount(uint64_t *out, const char *text, char end_mark, const char **rest)
 {
-	static const char letters[] = "KMG";
-	char *end;
-	double v = strtod(text, &end);
-	const char *letter = *end ? strchr(letters, *end) : NULL;
+	double v;
 
-	for (const char *c = letters; letter && c <= letter; c++)
-		v *= 1000;
-	end += letter != NULL;
-	if (end == text || !(v >= 0 && v <= 1e12) || *end != end_mark)
+	if (!take_amount(&text, &v) || !(v <= 1e12) || *text != end_mark)
 		return -EINVAL;
 	*out = (uint64_t)v;
 	if (rest)
-		*rest = end + 1;
+		*rest = text + 1;
 	return 0;
 }
 
@@ -85,7 +49,7 @@ static int parse_nth(uint32_t *out, const char *text)
 {
 	uint64_t v;
 
-	if (parse_number(&v, text, 10) || v > UINT32_MAX)
+	if (!parse_in_base(text, 10, UINT32_MAX, &v))
 		return -EINVAL;
 	*out = (uint32_t)v;
 	return 0;
@@ -137,16 +101,16 @@ static int set_key(
 			return parse_probability(probability[i].p, value);
 	*wanted = "a time such as 50us";
 	if (!strcmp(key, "delay"))
-		return parse_time(&cfg->delay_ns, value);
+		return parse_time(value, DELAY_MAX, &cfg->delay_ns) ? 0 : -EINVAL;
 	*wanted = "hash or random";
 	if (!strcmp(key, "spread"))
 		return parse_spread(&cfg->spread, value);
 	*wanted = "a hexadecimal number of at most 64 bits";
 	if (!strcmp(key, "mask"))
-		return parse_number(&cfg->drop_mask, value, 16);
+		return parse_in_base(value, 16, UINT64_MAX, &cfg->drop_mask) ? 0 : -EINVAL;
 	*wanted = "a whole number";
 	if (!strcmp(key, "seed"))
-		return parse_number(&cfg->seed, value, 0);
+		return parse_number(value, UINT64_MAX, &cfg->seed) ? 0 : -EINVAL;
 	if (!strcmp(key, "nth"))
 		return parse_nth(&cfg->drop_nth, value);
 	return set_queue_key(cfg, key, value, wanted);

@@ -20,6 +20,7 @@
 #include "headers.h"
 #include "limits.h"
 #include "path.h"
+#include "refuse.h"
 #include "tap.h"
 #include "uaccess.h"
 
@@ -46,17 +47,6 @@ struct tap {
 	uint64_t link_at; /* when the port's link was last checked */
 };
 
-__attribute__((format(printf, 4, 5))) static int refuse(
-	char *why, unsigned size, int err, const char *format, ...)
-{
-	va_list ap;
-
-	va_start(ap, format);
-	vsnprintf(why, size, format, ap);
-	va_end(ap);
-	return err;
-}
-
 /* --- the netdev ------------------------------------------------------------------------- */
 
 static int open_netdev(const struct tap_config *c, char *why, unsigned size)
@@ -66,7 +56,7 @@ static int open_netdev(const struct tap_config *c, char *why, unsigned size)
 	int err;
 
 	if (fd < 0)
-		return refuse(why, size, -errno,
+		return refuse_in(why, size, -errno,
 			"cannot open /dev/net/tun for --tap (%s): load the module tun, and give a "
 			"container access to that device",
 			strerror(errno));
@@ -75,7 +65,7 @@ static int open_netdev(const struct tap_config *c, char *why, unsigned size)
 		return fd;
 	err = -errno;
 	close(fd);
-	return refuse(why, size, err,
+	return refuse_in(why, size, err,
 		err == -EBUSY || err == -EINVAL
 			? "netdev %s exists and is not a free tap: choose another name, --tap "
 			  "PORT=NAME"
@@ -107,7 +97,7 @@ static int set_up(int fd, const struct tap_config *c, uint64_t word, char *why, 
 		close(s);
 	if (!err)
 		return 0;
-	return refuse(why, size, err,
+	return refuse_in(why, size, err,
 		"cannot give tap netdev %s the MAC and MTU of its port (%s): run with "
 		"CAP_NET_ADMIN",
 		c->name, strerror(-err));
@@ -253,7 +243,7 @@ int tap_create(struct tap **out, uint32_t index, const struct tap_config *cfg, c
 
 	*out = t;
 	if (!t)
-		return refuse(why, why_size, -ENOMEM, "no memory for a tap: free some");
+		return refuse_in(why, why_size, -ENOMEM, "no memory for a tap: free some");
 	t->cfg = *cfg;
 	t->fd = -1;
 	tap_remember_mac(t, cfg->mac);
@@ -263,7 +253,7 @@ int tap_create(struct tap **out, uint32_t index, const struct tap_config *cfg, c
 	t->pool = rte_pktmbuf_pool_create(
 		name, BUFFERS, 0, 0, RTE_PKTMBUF_HEADROOM + MBUF_ROOM, cfg->socket);
 	if (!t->pool)
-		return refuse(why, why_size, -ENOMEM,
+		return refuse_in(why, why_size, -ENOMEM,
 			"no memory for the packet buffers of %s: give EAL more with -m MB",
 			cfg->name);
 	err = make_netdev(t, why, why_size);
@@ -272,7 +262,7 @@ int tap_create(struct tap **out, uint32_t index, const struct tap_config *cfg, c
 	snprintf(name, sizeof(name), "rocid-tap%u", index);
 	err = rte_ctrl_thread_create(&t->thread, name, NULL, run, t);
 	if (err)
-		return refuse(why, why_size, err,
+		return refuse_in(why, why_size, err,
 			"the thread of tap %s cannot start (%s): raise the limit of threads",
 			cfg->name, strerror(-err));
 	t->started = true;

@@ -4,10 +4,10 @@
 #include <math.h>
 #include <poll.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include "number.h"
 #include "table.h"
 #include "terminal.h"
 
@@ -33,10 +33,8 @@ static void take_word(const char **line, char word[32])
 
 static int parse_seconds(struct watch *w, const char *word, char why[ASK_WHY])
 {
-	char *end;
-
-	w->seconds = strtod(word, &end);
-	if (!*end && w->seconds >= SECONDS_MIN && w->seconds <= SECONDS_MAX)
+	if (parse_decimal(word, &w->seconds) && w->seconds >= SECONDS_MIN &&
+		w->seconds <= SECONDS_MAX)
 		return 0;
 	snprintf(why, ASK_WHY, "watch: %s is not a number of seconds from %g to %g", word,
 		SECONDS_MIN, SECONDS_MAX);
@@ -45,10 +43,9 @@ static int parse_seconds(struct watch *w, const char *word, char why[ASK_WHY])
 
 static int parse_count(struct watch *w, const char *word, char why[ASK_WHY])
 {
-	char *end;
-	unsigned long n = strtoul(word, &end, 10);
+	uint64_t n;
 
-	if (*word >= '0' && *word <= '9' && !*end && n && n <= 1000000) {
+	if (parse_in_base(word, 10, 1000000, &n) && n) {
 		w->count = (unsigned)n;
 		return 0;
 	}

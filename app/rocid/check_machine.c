@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <grp.h>
@@ -12,6 +11,8 @@
 #include "abi_ctl.h"
 #include "check.h"
 #include "eal_options.h"
+#include "loop/listen.h"
+#include "number.h"
 #include "path.h"
 #include "worker.h"
 
@@ -22,22 +23,21 @@ static bool parse_cpus(const char *list, cpu_set_t *set)
 {
 	CPU_ZERO(set);
 	while (*list) {
-		char *end;
-		unsigned long from = strtoul(list, &end, 10), to = from;
+		uint64_t from, to;
 
-		if (end == list)
+		if (!take_number(&list, 10, CPU_SETSIZE - 1, &from))
 			return false;
-		if (*end == '-') {
-			list = end + 1;
-			to = strtoul(list, &end, 10);
-			if (end == list)
+		to = from;
+		if (*list == '-') {
+			list++;
+			if (!take_number(&list, 10, CPU_SETSIZE - 1, &to))
 				return false;
 		}
-		if ((*end && *end != ',') || to >= CPU_SETSIZE || from > to)
+		if ((*list && *list != ',') || from > to)
 			return false;
-		for (unsigned long cpu = from; cpu <= to; cpu++)
+		for (uint64_t cpu = from; cpu <= to; cpu++)
 			CPU_SET(cpu, set);
-		list = end + (*end == ',');
+		list += *list == ',';
 	}
 	return true;
 }
@@ -248,12 +248,9 @@ static void check_devices(struct check *c)
 
 static void check_group(struct check *c, const char *by, const char *group)
 {
-	char *end;
+	gid_t gid;
 
-	if (!*group || getgrnam(group))
-		return;
-	strtoul(group, &end, 10);
-	if (*end || !isdigit((unsigned char)*group))
+	if (*group && listen_group(group, &gid))
 		report_add(&c->problems,
 			"%s: there is no group \"%.60s\": create it (groupadd %.60s), or choose "
 			"another",

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include "bits.h"
 #include "burst.h"
@@ -11,6 +10,7 @@
 #include "inbox.h"
 #include "option_links.h"
 #include "packet.h"
+#include "refuse.h"
 #include "ringpair.h"
 #include "rxwake.h"
 #include "sigbus.h"
@@ -18,17 +18,6 @@
 #include "steer.h"
 #include "tap.h"
 #include "uaccess.h"
-
-__attribute__((format(printf, 3, 4))) static int refuse(
-	char why[VALUE_MAX * 2], int err, const char *format, ...)
-{
-	va_list ap;
-
-	va_start(ap, format);
-	vsnprintf(why, VALUE_MAX * 2, format, ap);
-	va_end(ap);
-	return err;
-}
 
 /* --- ports ---------------------------------------------------------------------------- */
 
@@ -62,7 +51,7 @@ static int make_ports(struct daemon *d, struct options *o, char why[VALUE_MAX * 
 	for (uint32_t i = 0; i < o->npairs; i++) {
 		err = ringpair_create(i, (uint16_t)o->workers, SOCKET_ID_ANY, ethdev);
 		if (err)
-			return refuse(why, err,
+			return refuse_in(why, VALUE_MAX * 2, err,
 				"no memory for a ring pair (%s): give EAL more with -m MB",
 				strerror(-err));
 		d->npairs = i + 1;
@@ -93,7 +82,7 @@ static int probe_ports(struct daemon *d, struct options *o, char why[VALUE_MAX *
 	RTE_ETH_FOREACH_DEV(ethdev)
 	{
 		if (ethdev >= PORT_MAX || d->nports == PORT_MAX)
-			return refuse(why, -E2BIG,
+			return refuse_in(why, VALUE_MAX * 2, -E2BIG,
 				"there are more than %u ports: allow fewer with -a or --no-pci",
 				PORT_MAX);
 		err = port_probe(ethdev, &d->port[d->nports++].info, why);
@@ -101,12 +90,13 @@ static int probe_ports(struct daemon *d, struct options *o, char why[VALUE_MAX *
 			return err;
 	}
 	if (!d->nports)
-		return refuse(why, -ENODEV,
+		return refuse_in(why, VALUE_MAX * 2, -ENODEV,
 			"there is no port: name one with --share IFNAME, --ring-pair, or EAL's "
 			"--vdev net_memif0 or -a PCI_ADDRESS (bind that NIC with dpdk-devbind.py)");
 	if (o->highest_port >= (int)d->nports)
-		return refuse(why, -EINVAL, "%s names port %d, but the last of the %u is port %u",
-			o->highest_by, o->highest_port, d->nports, d->nports - 1);
+		return refuse_in(why, VALUE_MAX * 2, -EINVAL,
+			"%s names port %d, but the last of the %u is port %u", o->highest_by,
+			o->highest_port, d->nports, d->nports - 1);
 	return options_resolve(o, find_port, d, why);
 }
 
@@ -117,8 +107,8 @@ static int share_ports(struct daemon *d, struct options *o, char why[VALUE_MAX *
 		int err;
 
 		if (p->shared)
-			return refuse(
-				why, -EINVAL, "--share names port %u twice", o->share[i].port);
+			return refuse_in(why, VALUE_MAX * 2, -EINVAL, "--share names port %u twice",
+				o->share[i].port);
 		snprintf(p->info.netdev, sizeof(p->info.netdev), "%s", o->share[i].netdev);
 		if (p->gso)
 			gsoport_describe(p->gso, &p->info);
@@ -151,12 +141,13 @@ static int make_workers(struct daemon *d, struct options *o, char why[VALUE_MAX 
 		inbox_frames(o->workers) + GROUP_HELD + 4 * BURST + d->nports * 2 * PORT_DESC;
 
 	if (o->workers > rte_lcore_count())
-		return refuse(why, -EINVAL,
+		return refuse_in(why, VALUE_MAX * 2, -EINVAL,
 			"--workers %u needs as many lcores, but EAL has %u: see -l", o->workers,
 			rte_lcore_count());
 	d->dp = dataplane_create(o->workers, socket);
 	if (!d->dp)
-		return refuse(why, -ENOMEM, "no memory for the tables: give EAL more with -m MB");
+		return refuse_in(why, VALUE_MAX * 2, -ENOMEM,
+			"no memory for the tables: give EAL more with -m MB");
 	find_nodes(d->dp);
 	for (uint32_t i = 0; i < PORT_MAX; i++)
 		if (o->impaired[i])
@@ -172,12 +163,12 @@ static int make_workers(struct daemon *d, struct options *o, char why[VALUE_MAX 
 	if (o->icrc)
 		d->dp->icrc = o->icrc;
 	if (o->idle == IDLE_ADAPTIVE && worker_can_sleep())
-		return refuse(why, -ENOSYS,
+		return refuse_in(why, VALUE_MAX * 2, -ENOSYS,
 			"workers cannot sleep on this kernel (epoll_pwait2() needs Linux 5.11): "
 			"use --idle yield");
 	for (uint32_t i = 0; i < o->workers; i++)
 		if (!worker_create(d->dp, i, socket))
-			return refuse(why, -ENOMEM,
+			return refuse_in(why, VALUE_MAX * 2, -ENOMEM,
 				"no memory for the %u packet buffers of worker %u: give EAL more "
 				"with -m MB (about %u are needed)",
 				mbufs, i, mbufs * o->workers / 200 + 16);
@@ -238,7 +229,7 @@ static int open_ports(struct daemon *d, struct options *o, char why[VALUE_MAX * 
 		if (!linkemu_fits(&p->impair, p->info.rx_queues, why, VALUE_MAX * 2))
 			return -EINVAL;
 		if ((p->packet && packet_start(d, i)) || daemon_impair(d, i))
-			return refuse(why, -ENOMEM,
+			return refuse_in(why, VALUE_MAX * 2, -ENOMEM,
 				"no memory for port %u or its emulated link: give EAL more with -m "
 				"MB",
 				i);
@@ -257,12 +248,13 @@ static int make_tap(struct daemon *d, const struct option_tap *o, char why[VALUE
 	int err;
 
 	if (p->shared || !strcmp(p->info.driver, "net_af_packet"))
-		return refuse(why, -EINVAL,
+		return refuse_in(why, VALUE_MAX * 2, -EINVAL,
 			"--tap %u: that port already has the kernel's netdev %s: use --share",
 			o->port, p->info.netdev);
 	cfg.exception = exception_create(o->port, p->info.socket);
 	if (!cfg.exception)
-		return refuse(why, -ENOMEM, "no memory for a tap: give EAL more with -m MB");
+		return refuse_in(why, VALUE_MAX * 2, -ENOMEM,
+			"no memory for a tap: give EAL more with -m MB");
 	d->dp->exception[o->port] = cfg.exception;
 	cfg.worker = d->dp->worker[0];
 	if (o->netdev[0])
@@ -322,7 +314,7 @@ static int add_pkeys(struct options *o, char why[VALUE_MAX * 2])
 		while (at < PKEY_MAX && has_pkey(o, n->port, at, n->pkey))
 			at++;
 		if (at == PKEY_MAX || o->npkeys == STATIC_MAX)
-			return refuse(why, -EINVAL,
+			return refuse_in(why, VALUE_MAX * 2, -EINVAL,
 				"--ipoib: the P_Key table of port %u is full: remove a --pkey",
 				n->port);
 		o->pkey[o->npkeys++] = (struct option_pkey){
@@ -402,7 +394,7 @@ static int start_ctl(struct daemon *d, struct options *o, char why[VALUE_MAX * 2
 static int survive_faults(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
 {
 	if (sigbus_install() || burst_install())
-		return refuse(why, -EIO,
+		return refuse_in(why, VALUE_MAX * 2, -EIO,
 			"cannot install handlers for SIGBUS and SIGSEGV: allow sigaction()");
 	return 0;
 }

@@ -6,7 +6,6 @@
 #include <limits.h>
 #include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -16,6 +15,7 @@
 #include "bits.h"
 #include "eal.h"
 #include "eal_options.h"
+#include "number.h"
 
 #define CAPTURE_MAX 4096
 
@@ -100,13 +100,13 @@ int eal_check_memory(int argc, char *const argv[], char why[VALUE_MAX * 2])
 {
 	for (int i = 1; i < argc; i++) {
 		const char *value = argv[i] + 2;
-		char *end;
+		uint64_t megabytes;
 
 		if (strncmp(argv[i], "-m", 2))
 			continue;
 		if (!*value && i + 1 < argc)
 			value = argv[++i];
-		if (strtoul(value, &end, 10) && !*end && *value != '-')
+		if (parse_in_base(value, 10, UINT64_MAX, &megabytes) && megabytes)
 			continue;
 		snprintf(why, VALUE_MAX * 2, "-m %.100s: it needs a number of megabytes", value);
 		return -EINVAL;

@@ -6,14 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <rte_ether.h>
+#include "address.h"
 #include "bits.h"
 #include "icrc.h"
 #include "linkemu.h"
 #include "net/congestion.h"
 #include "net/gids.h"
 #include "net/priority.h"
+#include "number.h"
 #include "option_links.h"
 #include "path.h"
+#include "refuse.h"
 #include "rib.h"
 #include "uaccess.h"
 #include "values.h"
@@ -22,25 +25,11 @@
 #define VID_MAX 4094
 #define MS_MAX	60000
 
-__attribute__((format(printf, 2, 3))) static int refuse(
-	char why[VALUE_MAX], const char *format, ...)
-{
-	va_list ap;
-
-	va_start(ap, format);
-	vsnprintf(why, VALUE_MAX, format, ap);
-	va_end(ap);
-	return -EINVAL;
-}
-
 static bool number(const char *text, int base, uint64_t min, uint64_t max, uint32_t *out)
 {
-	char *end;
 	uint64_t v;
 
-	errno = 0;
-	v = strtoull(text, &end, base);
-	if (errno || end == text || *end || *text == '-' || v < min || v > max)
+	if (!parse_in_base(text, base, max, &v) || v < min)
 		return false;
 	*out = (uint32_t)v;
 	return true;
@@ -57,9 +46,10 @@ static int name_port(
 		}
 	}
 	if (strlen(name) >= sizeof(o->name[0]))
-		return refuse(why, "'%s' is too long for a port's name", name);
+		return refuse(why, -EINVAL, "'%s' is too long for a port's name", name);
 	if (o->nnames == PORT_MAX)
-		return refuse(why, "it names another port, but there can be at most %u", PORT_MAX);
+		return refuse(why, -EINVAL, "it names another port, but there can be at most %u",
+			PORT_MAX);
 	*port = PORT_MAX + o->nnames;
 	strcpy(o->name[o->nnames], name);
 	snprintf(o->named_by[o->nnames++], sizeof(o->named_by[0]), "%s", by);
@@ -74,15 +64,15 @@ static int take_port(struct options *o, const char *by, const char *value, uint3
 	char text[VALUE_MAX];
 
 	if (!len || !value[len] || *value == '-')
-		return refuse(
-			why, "'%s' does not begin with a port's number or name and a comma", value);
+		return refuse(why, -EINVAL,
+			"'%s' does not begin with a port's number or name and a comma", value);
 	*rest = value + len + 1;
 	snprintf(text, sizeof(text), "%.*s", (int)len, value);
 	if (strspn(text, "0123456789") < len)
 		return name_port(o, by, text, port, why);
 	if (!number(text, 10, 0, PORT_MAX - 1, port))
-		return refuse(
-			why, "port %s is beyond the last possible one, %u", text, PORT_MAX - 1);
+		return refuse(why, -EINVAL, "port %s is beyond the last possible one, %u", text,
+			PORT_MAX - 1);
 	if ((int)*port > o->highest_port) {
 		o->highest_port = (int)*port;
 		snprintf(o->highest_by, sizeof(o->highest_by), "%s", by);
@@ -105,9 +95,9 @@ static int copy_text(
 	char *to, size_t size, const char *value, const char *what, char why[VALUE_MAX])
 {
 	if (!*value)
-		return refuse(why, "%s is missing", what);
+		return refuse(why, -EINVAL, "%s is missing", what);
 	if (strlen(value) >= size)
-		return refuse(why, "%s is longer than %zu bytes", what, size - 1);
+		return refuse(why, -EINVAL, "%s is longer than %zu bytes", what, size - 1);
 	strcpy(to, value);
 	return 0;
 }
@@ -124,7 +114,7 @@ static int set_octal(
 	void *field, const struct value_type *type, const char *value, char why[VALUE_MAX])
 {
 	if (!number(value, 8, 1, type->max, field))
-		return refuse(why, "'%s' is not %s", value, type->what);
+		return refuse(why, -EINVAL, "'%s' is not %s", value, type->what);
 	return 0;
 }
 
@@ -132,7 +122,8 @@ static int set_count(
 	void *field, const struct value_type *type, const char *value, char why[VALUE_MAX])
 {
 	if (!number(value, 10, 1, type->max, field))
-		return refuse(why, "'%s' is not %s from 1 to %u", value, type->what, type->max);
+		return refuse(
+			why, -EINVAL, "'%s' is not %s from 1 to %u", value, type->what, type->max);
 	return 0;
 }
 
@@ -143,7 +134,7 @@ static int set_flag(
 	(void)type;
 	*(bool *)field = strcmp(value, "no") != 0;
 	if (*value && strcmp(value, "yes") && strcmp(value, "no"))
-		return refuse(why, "'%s' is neither yes nor no", value);
+		return refuse(why, -EINVAL, "'%s' is neither yes nor no", value);
 	return 0;
 }
 
@@ -174,7 +165,7 @@ int set_share(struct options *o, const char *value, char why[VALUE_MAX])
 	int err;
 
 	if (o->nshares == PORT_MAX)
-		return refuse(why, "there are already %u ports, the maximum", PORT_MAX);
+		return refuse(why, -EINVAL, "there are already %u ports, the maximum", PORT_MAX);
 	s->port = PORT_NEW;
 	if (eq) {
 		snprintf(port, sizeof(port), "%.*s,", (int)(eq - value), value);
@@ -197,14 +188,14 @@ int set_tap(struct options *o, const char *value, char why[VALUE_MAX])
 	int err;
 
 	if (o->ntaps == PORT_MAX)
-		return refuse(why, "there are already %u taps, the maximum", PORT_MAX);
+		return refuse(why, -EINVAL, "there are already %u taps, the maximum", PORT_MAX);
 	snprintf(port, sizeof(port), "%.*s,", eq ? (int)(eq - value) : (int)strlen(value), value);
 	err = take_port(o, "tap", port, &t->port, &rest, why);
 	if (err)
 		return err;
 	for (uint32_t i = 0; i < o->ntaps; i++)
 		if (o->tap[i].port == t->port)
-			return refuse(why, "that port already has a tap");
+			return refuse(why, -EINVAL, "that port already has a tap");
 	t->netdev[0] = '\0';
 	if (eq)
 		err = copy_text(t->netdev, sizeof(t->netdev), eq + 1, "the netdev's name", why);
@@ -221,7 +212,7 @@ static int ipoib_number(const char *text, const char *what, uint32_t min, uint32
 	uint32_t v;
 
 	if (!number(text, 0, min, max, &v))
-		return refuse(why, "'%s' is not %s from %u to %u", text, what, min, max);
+		return refuse(why, -EINVAL, "'%s' is not %s from %u to %u", text, what, min, max);
 	*to = (uint16_t)v;
 	return 0;
 }
@@ -234,9 +225,9 @@ static int ipoib_part(struct option_ipoib *n, const char *part, char why[VALUE_M
 	if (!strncmp(part, "mtu=", 4))
 		return ipoib_number(part + 4, "an IP MTU", RIB_MTU_MIN, RIB_MTU_MAX, &n->mtu, why);
 	if (strncmp(part, "pkey=", 5) != 0)
-		return refuse(why, "'%s' is not name=, pkey= or mtu=", part);
+		return refuse(why, -EINVAL, "'%s' is not name=, pkey= or mtu=", part);
 	if (ipoib_number(part + 5, "a P_Key", 0x8001, UINT16_MAX, &n->pkey, why))
-		return refuse(why,
+		return refuse(why, -EINVAL,
 			"'%s' is not the P_Key of a full member, from 0x8001 to 0xffff: limited "
 			"members cannot reach each other",
 			part + 5);
@@ -248,10 +239,10 @@ static int ipoib_differs(
 	const struct option_ipoib *old, const struct option_ipoib *n, char why[VALUE_MAX])
 {
 	if (!strcmp(old->netdev, n->netdev))
-		return refuse(
-			why, "there is already a netdev %s: give it another name=", n->netdev);
+		return refuse(why, -EINVAL,
+			"there is already a netdev %s: give it another name=", n->netdev);
 	if (old->port == n->port && old->pkey == n->pkey)
-		return refuse(why,
+		return refuse(why, -EINVAL,
 			"%s already is the netdev of P_Key 0x%04x on port %u: give it another "
 			"pkey=",
 			old->netdev, n->pkey, n->port);
@@ -267,7 +258,7 @@ int set_ipoib(struct options *o, const char *value, char why[VALUE_MAX])
 	int err;
 
 	if (o->nipoibs == IPOIB_NETDEVS_MAX)
-		return refuse(why,
+		return refuse(why, -EINVAL,
 			"there are already %u netdevs of IP over InfiniBand, the maximum",
 			o->nipoibs);
 	snprintf(text, sizeof(text), "%s,", value);
@@ -295,7 +286,8 @@ int set_gid(struct options *o, const char *value, char why[VALUE_MAX])
 	int err;
 
 	if (o->ngids == STATIC_MAX)
-		return refuse(why, "there are already %u static GIDs, the maximum", STATIC_MAX);
+		return refuse(
+			why, -EINVAL, "there are already %u static GIDs, the maximum", STATIC_MAX);
 	err = take_port(o, "gid", value, &g->port, &rest, why);
 	if (err)
 		return err;
@@ -304,12 +296,13 @@ int set_gid(struct options *o, const char *value, char why[VALUE_MAX])
 	if (vlan) {
 		*vlan = '\0';
 		if (!number(vlan + 5, 10, 1, VID_MAX, &vid))
-			return refuse(why, "'%s' is not a VLAN id from 1 to %d", vlan + 5, VID_MAX);
+			return refuse(why, -EINVAL, "'%s' is not a VLAN id from 1 to %d", vlan + 5,
+				VID_MAX);
 	}
 	if (!gid_of_text(g->gid.gid, ip))
-		return refuse(why, "'%s' is not an IPv4 or IPv6 address", ip);
+		return refuse(why, -EINVAL, "'%s' is not an IPv4 or IPv6 address", ip);
 	if (!is_host(g->gid.gid))
-		return refuse(why, "'%s' is not the address of a single host", ip);
+		return refuse(why, -EINVAL, "'%s' is not the address of a single host", ip);
 	g->gid.vid = (uint16_t)vid;
 	o->ngids++;
 	return 0;
@@ -325,21 +318,21 @@ int set_neigh(struct options *o, const char *value, char why[VALUE_MAX])
 	int err;
 
 	if (o->nneighs == STATIC_MAX)
-		return refuse(
-			why, "there are already %u static neighbours, the maximum", STATIC_MAX);
+		return refuse(why, -EINVAL, "there are already %u static neighbours, the maximum",
+			STATIC_MAX);
 	err = take_port(o, "neigh", value, &n->port, &rest, why);
 	if (err)
 		return err;
 	snprintf(ip, sizeof(ip), "%s", rest);
 	comma = strchr(ip, ',');
 	if (!comma)
-		return refuse(why, "'%s' is not PORT,IP,MAC", value);
+		return refuse(why, -EINVAL, "'%s' is not PORT,IP,MAC", value);
 	*comma = '\0';
 	if (!gid_of_text(n->neigh.gid, ip))
-		return refuse(why, "'%s' is not an IPv4 or IPv6 address", ip);
+		return refuse(why, -EINVAL, "'%s' is not an IPv4 or IPv6 address", ip);
 	if (rte_ether_unformat_addr(comma + 1, &mac) || !rte_is_valid_assigned_ether_addr(&mac))
-		return refuse(
-			why, "'%s' is not a MAC address such as 02:00:00:00:00:01", comma + 1);
+		return refuse(why, -EINVAL, "'%s' is not a MAC address such as 02:00:00:00:00:01",
+			comma + 1);
 	memcpy(n->neigh.mac, mac.addr_bytes, 6);
 	o->nneighs++;
 	return 0;
@@ -355,8 +348,8 @@ int set_mtu(struct options *o, const char *value, char why[VALUE_MAX])
 	if (err)
 		return err;
 	if (!number(rest, 10, MTU_MIN, UINT16_MAX, &mtu))
-		return refuse(why, "'%s' is not an Ethernet MTU from %u to %u", rest, MTU_MIN,
-			UINT16_MAX);
+		return refuse(why, -EINVAL, "'%s' is not an Ethernet MTU from %u to %u", rest,
+			MTU_MIN, UINT16_MAX);
 	o->mtu[port] = (uint16_t)mtu;
 	return 0;
 }
@@ -370,7 +363,8 @@ int set_queues(struct options *o, const char *value, char why[VALUE_MAX])
 	if (err)
 		return err;
 	if (!number(rest, 10, 1, WORKER_MAX, &queues))
-		return refuse(why, "'%s' is not a number of queues from 1 to %u", rest, WORKER_MAX);
+		return refuse(why, -EINVAL, "'%s' is not a number of queues from 1 to %u", rest,
+			WORKER_MAX);
 	o->queues[port] = (uint16_t)queues;
 	return 0;
 }
@@ -386,19 +380,21 @@ int set_pkey(struct options *o, const char *value, char why[VALUE_MAX])
 	int err;
 
 	if (o->npkeys == STATIC_MAX)
-		return refuse(why, "there are already %u P_Keys, the maximum", STATIC_MAX);
+		return refuse(why, -EINVAL, "there are already %u P_Keys, the maximum", STATIC_MAX);
 	err = take_port(o, "pkey", value, &k->port, &rest, why);
 	if (err)
 		return err;
 	snprintf(index, sizeof(index), "%s", rest);
 	comma = strchr(index, ',');
 	if (!comma)
-		return refuse(why, "'%s' is not an index and P_Key such as 1,0x8001", rest);
+		return refuse(
+			why, -EINVAL, "'%s' is not an index and P_Key such as 1,0x8001", rest);
 	*comma = '\0';
 	if (!number(index, 10, 0, PKEY_MAX - 1, &k->pkey.index))
-		return refuse(why, "'%s' is not an index from 0 to %u", index, PKEY_MAX - 1);
+		return refuse(
+			why, -EINVAL, "'%s' is not an index from 0 to %u", index, PKEY_MAX - 1);
 	if (!number(comma + 1, 0, 0, UINT16_MAX, &pkey))
-		return refuse(why, "'%s' is not a P_Key from 0 to 0xffff", comma + 1);
+		return refuse(why, -EINVAL, "'%s' is not a P_Key from 0 to 0xffff", comma + 1);
 	k->pkey.pkey = (uint16_t)pkey;
 	o->npkeys++;
 	return 0;
@@ -432,7 +428,7 @@ int set_flow_label(struct options *o, const char *value, char why[VALUE_MAX])
 {
 	o->plain_label = !strcmp(value, "av");
 	if (!o->plain_label && strcmp(value, "hash") != 0)
-		return refuse(why, "'%s' is neither hash nor av", value);
+		return refuse(why, -EINVAL, "'%s' is neither hash nor av", value);
 	return 0;
 }
 
@@ -468,12 +464,12 @@ int set_device(struct options *o, const char *value, char why[VALUE_MAX])
 	size_t len = strlen(value);
 
 	if (!len || len >= sizeof(o->device))
-		return refuse(
-			why, "a device's name has 1 to %zu characters", sizeof(o->device) - 1);
+		return refuse(why, -EINVAL, "a device's name has 1 to %zu characters",
+			sizeof(o->device) - 1);
 	for (size_t i = 0; i < len; i++)
 		if (!isalnum((unsigned char)value[i]) && value[i] != '_' && value[i] != '-')
-			return refuse(why, "'%s' has characters other than A-Z, a-z, 0-9, _ and -",
-				value);
+			return refuse(why, -EINVAL,
+				"'%s' has characters other than A-Z, a-z, 0-9, _ and -", value);
 	memcpy(o->device, value, len + 1);
 	return 0;
 }
@@ -481,7 +477,7 @@ int set_device(struct options *o, const char *value, char why[VALUE_MAX])
 int set_ring_pair(struct options *o, const char *value, char why[VALUE_MAX])
 {
 	if (o->npairs == PORT_MAX / 2)
-		return refuse(why, "there are already %u pairs, the maximum", o->npairs);
+		return refuse(why, -EINVAL, "there are already %u pairs, the maximum", o->npairs);
 	if (linkemu_parse(&o->links->pair[o->npairs], value, why, VALUE_MAX))
 		return -EINVAL;
 	o->npairs++;
@@ -509,7 +505,8 @@ int set_migrate(struct options *o, const char *value, char why[VALUE_MAX])
 	if (!o->migrate || !strcmp(value, "on"))
 		return 0;
 	if (!number(value, 10, 1, MS_MAX, &o->shake_ms))
-		return refuse(why, "'%s' is not on, off, or 1 to %d milliseconds", value, MS_MAX);
+		return refuse(why, -EINVAL, "'%s' is not on, off, or 1 to %d milliseconds", value,
+			MS_MAX);
 	return 0;
 }
 
@@ -520,14 +517,14 @@ int set_idle(struct options *o, const char *value, char why[VALUE_MAX])
 		if (!strcmp(value, idle_names[i]))
 			return 0;
 	}
-	return refuse(why, "'%s' is not poll, yield or adaptive", value);
+	return refuse(why, -EINVAL, "'%s' is not poll, yield or adaptive", value);
 }
 
 int set_icrc(struct options *o, const char *value, char why[VALUE_MAX])
 {
 	o->icrc = icrc_by_name(value);
 	if (!o->icrc)
-		return refuse(why,
+		return refuse(why, -EINVAL,
 			"this CPU does not support '%s'; it supports %s (the default) and table",
 			value, icrc_best()->name);
 	return 0;
@@ -538,7 +535,7 @@ int set_ready_fd(struct options *o, const char *value, char why[VALUE_MAX])
 	uint32_t fd;
 
 	if (!number(value, 10, 0, INT16_MAX, &fd) || fcntl((int)fd, F_GETFD) < 0)
-		return refuse(why, "'%s' is not an open file descriptor", value);
+		return refuse(why, -EINVAL, "'%s' is not an open file descriptor", value);
 	o->ready_fd = (int)fd;
 	return 0;
 }
@@ -550,6 +547,6 @@ int set_stats(struct options *o, const char *value, char why[VALUE_MAX])
 	else if (!strcmp(value, "json"))
 		o->stats = STATS_JSON;
 	else
-		return refuse(why, "'%s' is neither text nor json", value);
+		return refuse(why, -EINVAL, "'%s' is neither text nor json", value);
 	return 0;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The arguments of rocigen. */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
@@ -8,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include "address.h"
 #include "bits.h"
+#include "number.h"
 #include "opcode.h"
 #include "plan.h"
 
@@ -18,11 +19,7 @@ typedef int (*set_fn)(struct plan *p, const char *value);
 
 static int number(const char *text, uint64_t max, uint64_t *v)
 {
-	char *end;
-
-	errno = 0;
-	*v = strtoull(text, &end, 0);
-	return errno || end == text || *end || *text == '-' || *v > max ? -EINVAL : 0;
+	return parse_number(text, max, v) ? 0 : -EINVAL;
 }
 
 static int number32(const char *text, uint32_t max, uint32_t *v)
@@ -36,15 +33,8 @@ static int number32(const char *text, uint32_t max, uint32_t *v)
 
 static int gid(const char *text, uint8_t gid[16], uint8_t *net)
 {
-	static const uint8_t mapped[12] = {[10] = 0xFF, [11] = 0xFF};
-
-	if (inet_pton(AF_INET6, text, gid) == 1) {
-		*net = NET_IPV6;
-		return 0;
-	}
-	memcpy(gid, mapped, sizeof(mapped));
-	*net = NET_IPV4;
-	return inet_pton(AF_INET, text, gid + 12) == 1 ? 0 : -EINVAL;
+	*net = strchr(text, ':') ? NET_IPV6 : NET_IPV4;
+	return gid_of_text(gid, text) ? 0 : -EINVAL;
 }
 
 static int mac(const char *text, uint8_t m[6])
@@ -182,10 +172,7 @@ static int set_message(struct plan *p, const char *v)
 
 static int set_rate(struct plan *p, const char *v)
 {
-	char *end;
-
-	p->mpps = strtod(v, &end);
-	return end == v || *end || p->mpps < 0 ? -EINVAL : 0;
+	return parse_decimal(v, &p->mpps) ? 0 : -EINVAL;
 }
 
 static int set_va(struct plan *p, const char *v)

@@ -5,7 +5,6 @@
  * receives. With `busy` each has a request of its own in flight, which nobody answers. Prints their
  * addresses as a line of JSON and runs until standard input ends.
  */
-#include <arpa/inet.h>
 #include <err.h>
 #include <poll.h>
 #include <roci.h>
@@ -13,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "address.h"
+#include "number.h"
 
 #define MEMORY	 (1u << 20)
 #define RECEIVE	 16384u /* bytes of a receive */
@@ -33,11 +34,20 @@ static void must(int ok, const char *what)
 		errx(1, "%s: %s", what, roci_last_error());
 }
 
+static uint32_t number_of(const char *name, const char *text)
+{
+	uint64_t number;
+
+	if (!parse_number(text, UINT32_MAX, &number))
+		errx(2, "%s must be a number, not %s", name, text);
+	return (uint32_t)number;
+}
+
 static union roci_gid gid_of(const char *text)
 {
-	union roci_gid gid = {.raw = {[10] = 0xFF, [11] = 0xFF}};
+	union roci_gid gid;
 
-	if (inet_pton(AF_INET, text, gid.raw + 12) != 1 && inet_pton(AF_INET6, text, gid.raw) != 1)
+	if (!gid_of_text(gid.raw, text))
 		errx(2, "%s is not an IP address", text);
 	return gid;
 }
@@ -151,10 +161,10 @@ int main(int argc, char *argv[])
 
 	if (argc < 7 || argc > 8)
 		errx(2, "usage: rocisink SOCKET PORT GID PEER-GID QPS PSN [v1|busy]");
-	port = (uint32_t)strtoul(argv[2], NULL, 0);
+	port = number_of("PORT", argv[2]);
 	peer = gid_of(argv[4]);
-	nqps = (unsigned)strtoul(argv[5], NULL, 0);
-	psn = (uint32_t)strtoul(argv[6], NULL, 0);
+	nqps = number_of("QPS", argv[5]);
+	psn = number_of("PSN", argv[6]);
 	if (!nqps || nqps > QPS_MAX)
 		errx(2, "QPS must be 1 to %u", QPS_MAX);
 	each = RECEIVES / nqps;

@@ -6,8 +6,8 @@
  */
 #include <ctype.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include "network.h"
+#include "number.h"
 #include "parse_impl.h"
 #include "scenario.h"
 
@@ -54,15 +54,13 @@ static int next(struct reader *r, char word[WORD_SIZE])
 
 static int number(struct reader *r, uint32_t most, uint32_t *to)
 {
-	unsigned long v;
+	uint64_t v;
 	char word[WORD_SIZE];
-	char *end;
 
 	*to = 0;
 	if (next(r, word))
 		return -EINVAL;
-	v = strtoul(word, &end, 10);
-	if (*end || !isdigit((unsigned char)*word) || v > most)
+	if (!parse_in_base(word, 10, most, &v))
 		return bad(r, "'%s' is not a number up to %u", word, most);
 	*to = (uint32_t)v;
 	return 0;
@@ -105,11 +103,12 @@ static int cable(struct reader *r)
 	struct net_link l = {0};
 	uint32_t a, b;
 	char loss[WORD_SIZE];
+	double part;
 
 	if (number(r, r->nodes - 1, &a) || number(r, r->nodes - 1, &b) || rate(r, &l.rate) ||
 		delay(r, &l.delay) || next(r, loss))
 		return -EINVAL;
-	if (!isdigit((unsigned char)*loss) || strtod(loss, NULL) > 0)
+	if (!parse_decimal(loss, &part) || part > 0)
 		return bad(r, "the error rate of a cable must be 0: see 'fault'");
 	if (a == b || (!r->is_switch[a] && !r->is_switch[b]))
 		return bad(r, "a cable needs two nodes, and one of them a switch");

@@ -2,6 +2,7 @@
 #include <arpa/inet.h>
 #include <assert.h>
 #include <endian.h>
+#include "address.h"
 #include "group.h"
 
 #define IPV4_AT 12 /* of an address in its mapped form */
@@ -15,10 +16,9 @@ static bool is_ipv4(const union roci_gid *gid)
 
 bool group_parse(const char *text, uint64_t *high, uint64_t *low)
 {
-	union roci_gid gid = {.raw = {[10] = 0xff, [11] = 0xff}};
+	union roci_gid gid;
 
-	if (inet_pton(AF_INET, text, &gid.raw[IPV4_AT]) != 1 &&
-		inet_pton(AF_INET6, text, gid.raw) != 1)
+	if (!gid_of_text(gid.raw, text))
 		return false;
 	*high = be64toh(gid.global.subnet_prefix);
 	*low = be64toh(gid.global.interface_id);

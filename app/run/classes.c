@@ -107,14 +107,14 @@ int classes_find(struct class_devices *found, const char *sockets, char why[WHY_
 {
 	char *copy = strdup(sockets && *sockets ? sockets : ABI_SOCKET_DEFAULT), *rest = copy;
 	const char *socket_path;
-	int err = copy ? 0 : fail(why, -ENOMEM, "there is no memory");
+	int err = copy ? 0 : refuse(why, -ENOMEM, "there is no memory");
 
 	found->n = 0;
 	while (found->n < CLASSES_MAX && (socket_path = strsep(&rest, ":"))) {
 		int one = *socket_path ? find_one(found, socket_path) : 0;
 
 		if (one)
-			err = fail(why, one, "%s shows no device (%s): %s", socket_path,
+			err = refuse(why, one, "%s shows no device (%s): %s", socket_path,
 				strerror(-one), advice(one));
 	}
 	free(copy);
@@ -197,5 +197,5 @@ int classes_make(const struct class_devices *found, char why[WHY_MAX])
 	if (!err)
 		return shadow_end(CLASS, true, why);
 	shadow_abandon();
-	return fail(why, err, CLASS "/infiniband cannot be made: %s", strerror(-err));
+	return refuse(why, err, CLASS "/infiniband cannot be made: %s", strerror(-err));
 }

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,16 +11,6 @@
 #include <sys/mount.h>
 #include <unistd.h>
 #include "siblings.h"
-
-int fail(char why[WHY_MAX], int err, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(why, WHY_MAX, format, args);
-	va_end(args);
-	return err;
-}
 
 static int write_file(const char *path, const char *text)
 {
@@ -81,7 +70,7 @@ int namespace_enter(const char *shown, char why[WHY_MAX])
 		return err;
 	}
 	if (err)
-		return fail(why, err,
+		return refuse(why, err,
 			user ? "user namespaces are denied here (%s): allow them (sysctl "
 			       "kernel.unprivileged_userns_clone=1, user.max_user_namespaces), or "
 			       "run as root"
@@ -97,6 +86,6 @@ int namespace_enter(const char *shown, char why[WHY_MAX])
 	}
 	/* Mounts that the system makes later appear here, too, but not the reverse. */
 	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL))
-		return fail(why, -errno, "mounts cannot be made private: %s", strerror(errno));
+		return refuse(why, -errno, "mounts cannot be made private: %s", strerror(errno));
 	return 0;
 }

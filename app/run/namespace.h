@@ -7,11 +7,10 @@
 #ifndef NAMESPACE_H
 #define NAMESPACE_H
 
-#define WHY_MAX	       256
-#define NAMESPACE_EXIT 125 /* exit status, as env(1) has it for failures of its own */
+#include "refuse.h"
 
-/** Writes the sentence into @p why.  @return @p err. */
-int fail(char why[WHY_MAX], int err, const char *format, ...) __attribute__((format(printf, 3, 4)));
+#define WHY_MAX	       SENTENCE_MAX
+#define NAMESPACE_EXIT 125 /* exit status, as env(1) has it for failures of its own */
 
 /**
  * Moves the caller to a mount namespace of its own. Without the right to have it alone, it comes

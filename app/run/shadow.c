@@ -79,11 +79,11 @@ static int show_all(const char *folder, const char *const hidden[], char why[WHY
 			continue;
 		err = show(folder, d->d_name);
 		if (err)
-			fail(why, err, "%s/%s cannot be shown: %s", folder, d->d_name,
+			refuse(why, err, "%s/%s cannot be shown: %s", folder, d->d_name,
 				strerror(-err));
 	}
 	if (!dir)
-		return fail(why, err, "%s cannot be read: %s", folder, strerror(-err));
+		return refuse(why, err, "%s cannot be read: %s", folder, strerror(-err));
 	closedir(dir);
 	return err;
 }
@@ -93,7 +93,7 @@ int shadow_begin(const char *folder, const char *const hidden[], char why[WHY_MA
 	int err;
 
 	if (mount("roci-run", STAGE, "tmpfs", MOUNT_FLAGS, "mode=0755"))
-		return fail(why, -errno, "there is no tmpfs: %s", strerror(errno));
+		return refuse(why, -errno, "there is no tmpfs: %s", strerror(errno));
 	err = show_all(folder, hidden, why);
 	if (err)
 		shadow_abandon();
@@ -108,7 +108,7 @@ int shadow_end(const char *folder, bool read_only, char why[WHY_MAX])
 	if ((!read_only || !mount(NULL, STAGE, NULL, flags, NULL)) &&
 		!mount(STAGE, folder, NULL, MS_MOVE, NULL))
 		return 0;
-	err = fail(why, -errno, "%s cannot be replaced: %s", folder, strerror(errno));
+	err = refuse(why, -errno, "%s cannot be replaced: %s", folder, strerror(errno));
 	shadow_abandon();
 	return err;
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -18,16 +16,6 @@ struct arena arena = {
 	.pagemap = -1,
 	.maps = {.fd = -1},
 };
-
-int refuse(char why[ARENA_WHY_MAX], int err, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(why, ARENA_WHY_MAX, fmt, ap);
-	va_end(ap);
-	return err;
-}
 
 bool look_at(uintptr_t addr, struct vma *v)
 {

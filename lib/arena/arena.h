@@ -19,8 +19,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "refuse.h"
 
-#define ARENA_WHY_MAX 256
+#define ARENA_WHY_MAX SENTENCE_MAX
 
 /** How writers are held while memory is swapped, from the best. */
 enum arena_writers {

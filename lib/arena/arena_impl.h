@@ -72,10 +72,6 @@ static inline size_t page_of(const struct vma *v)
 	return v->page > arena.page ? v->page : arena.page;
 }
 
-/** Keeps a sentence.  @return @p err. */
-int refuse(char why[ARENA_WHY_MAX], int err, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-
 /** Looks at the mappings anew, from @p addr on.  @return false if there is none. */
 bool look_at(uintptr_t addr, struct vma *v);
 

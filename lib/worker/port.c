@@ -11,21 +11,11 @@
 #include <rte_devargs.h>
 #include <rte_ether.h>
 #include "port.h"
+#include "refuse.h"
 #include "uaccess.h"
 #include "worker_impl.h"
 
 #define MEMIF_BUFFER 2048u /* unless its devargs say otherwise */
-
-__attribute__((format(printf, 3, 4))) static int refuse(
-	char why[ABI_SENTENCE_MAX], int err, const char *format, ...)
-{
-	va_list ap;
-
-	va_start(ap, format);
-	vsnprintf(why, ABI_SENTENCE_MAX, format, ap);
-	va_end(ap);
-	return err;
-}
 
 static uint16_t netdev_mtu(const char *netdev)
 {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "address.h"
 #include "completer.h"
 #include "encap.h"
 #include "golden.h"

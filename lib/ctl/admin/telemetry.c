@@ -14,6 +14,7 @@
 #include "config/parts.h"
 #include "list.h"
 #include "loop/loop.h"
+#include "number.h"
 #include "text/sentence.h"
 
 /** A question of one of DPDK's threads; on that thread's stack, protected by the lock. */
@@ -241,12 +242,14 @@ static int tell(const struct endpoint *e, const char *params, json_t *root, stru
 {
 	json_t *error = json_object_get(root, "error");
 	/* A list is returned from the element whose number is the parameter. */
-	size_t skip = params && !strchr(e->line, '%') ? strtoul(params, NULL, 10) : 0;
+	uint64_t skip = 0;
 
 	if (error) {
 		rte_tel_data_start_dict(d);
 		return rte_tel_data_add_dict_string(d, "error", json_string_value(error));
 	}
+	if (params && !strchr(e->line, '%') && !parse_in_base(params, 10, SIZE_MAX, &skip))
+		skip = 0;
 	if (!e->list)
 		tell_objects(d, root, e->all);
 	else if (e->all)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <grp.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 #include "loop/listen.h"
+#include "number.h"
 #include "text/sentence.h"
 
 #define BACKLOG 64
@@ -49,24 +49,23 @@ static int clear_path(int type, const struct sockaddr_un *un, char why[ABI_SENTE
 	return err;
 }
 
-static int group_id(const char *group, gid_t *gid)
+int listen_group(const char *group, gid_t *gid)
 {
 	struct group *gr = getgrnam(group);
-	char *end;
+	uint64_t number;
 
-	if (gr) {
-		*gid = gr->gr_gid;
-		return 0;
-	}
-	*gid = (gid_t)strtoul(group, &end, 10);
-	return *group && !*end ? 0 : -EINVAL;
+	/* (gid_t)-1 says "leave it" to chown(). */
+	if (!gr && !parse_in_base(group, 10, (gid_t)-2, &number))
+		return -EINVAL;
+	*gid = gr ? gr->gr_gid : (gid_t)number;
+	return 0;
 }
 
 static int set_owner(const struct listen_spec *spec, char why[ABI_SENTENCE_MAX])
 {
 	gid_t gid = (gid_t)-1;
 
-	if (spec->group && group_id(spec->group, &gid))
+	if (spec->group && listen_group(spec->group, &gid))
 		return refuse(why, -EINVAL,
 			"group \"%s\" does not exist: create it, or choose another one",
 			spec->group);

@@ -8,6 +8,7 @@
 #define LOOP_LISTEN_H
 
 #include <stdint.h>
+#include <sys/types.h>
 #include "abi_ctl.h"
 
 struct listen_spec {
@@ -16,6 +17,9 @@ struct listen_spec {
 	uint32_t mode;
 	const char *group; /* name or number; NULL: unchanged */
 };
+
+/** Reads the name or the number of a group.  @return 0, or -EINVAL: there is no such group. */
+int listen_group(const char *group, gid_t *gid);
 
 /**
  * Creates a socket file and listens. Replaces a file that no process serves.

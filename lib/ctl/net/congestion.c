@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "net/congestion.h"
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "bits.h"
 #include "ioam.h"
 #include "limits.h"
-#include "text/parse.h"
+#include "number.h"
+#include "refuse.h"
 
 #define PROFILE "profile="
 /* A port whose speed is not known. */
@@ -20,17 +20,6 @@ struct item {
 	char *value; /* after '='; NULL: there is none */
 	bool is_cut; /* there was more of it */
 };
-
-static int __attribute__((format(printf, 3, 4)))
-complain(char *why, size_t why_size, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(why, why_size, fmt, ap);
-	va_end(ap);
-	return -EINVAL;
-}
 
 static const char *take_item(const char *at, struct item *item)
 {
@@ -54,23 +43,22 @@ static int set_param(struct congestion *c, const struct item *item, char *why, s
 {
 	int i = cc_find_param(c->cfg.ops, item->text);
 	const struct cc_param *p;
-	char *end;
 	double value;
 
 	if (i < 0)
-		return complain(why, why_size,
+		return refuse_in(why, why_size, -EINVAL,
 			"%s has no parameter \"%s\": rocid(8) lists those that it has",
 			c->reacts ? c->cfg.ops->name : "notify", item->text);
 	p = &c->cfg.ops->params[i];
 	if (!c->reacts && !is_of_np(p))
-		return complain(why, why_size,
+		return refuse_in(why, why_size, -EINVAL,
 			"%s limits rates, which notify does not: leave it out, or say %s instead "
 			"of notify",
 			p->name, c->cfg.ops->name);
-	value = strtod(item->value, &end);
-	if (!*item->value || *end || !cc_config_set(&c->cfg, (unsigned)i, value))
-		return complain(why, why_size, "%s is a whole number from %.0f to %.0f, not %s",
-			p->name, p->or_zero ? 0 : p->min, p->max, item->value);
+	if (!parse_decimal(item->value, &value) || !cc_config_set(&c->cfg, (unsigned)i, value))
+		return refuse_in(why, why_size, -EINVAL,
+			"%s is a whole number from %.0f to %.0f, not %s", p->name,
+			p->or_zero ? 0 : p->min, p->max, item->value);
 	return 0;
 }
 
@@ -91,10 +79,10 @@ static int set_profile(struct congestion *c, const struct item *item, char *why,
 	char known[64];
 
 	if (profile < 0)
-		return complain(why, why_size, "there is no profile \"%s\": there are %s",
+		return refuse_in(why, why_size, -EINVAL, "there is no profile \"%s\": there are %s",
 			item->value, profiles(c, known));
 	if (c->cfg.set)
-		return complain(why, why_size, "say the profile before other parameters");
+		return refuse_in(why, why_size, -EINVAL, "say the profile before other parameters");
 	cc_config_init(&c->cfg, c->cfg.ops, (unsigned)profile, c->cfg.line);
 	return 0;
 }
@@ -104,7 +92,7 @@ static int set_line(struct congestion *c, const struct item *item, char *why, si
 	uint64_t line;
 
 	if (!parse_rate(item->value, &line))
-		return complain(why, why_size,
+		return refuse_in(why, why_size, -EINVAL,
 			"line is a rate from 1M to 1000G, such as 25G, not %s", item->value);
 	c->line_given = true;
 	cc_config_line(&c->cfg, (double)line);
@@ -116,8 +104,9 @@ static int set_burst(struct congestion *c, const struct item *item, char *why, s
 	uint64_t burst;
 
 	if (!parse_number(item->value, PACING_RUN, &burst) || !burst)
-		return complain(why, why_size, "burst is a number of packets from 1 to %u, not %s",
-			PACING_RUN, item->value);
+		return refuse_in(why, why_size, -EINVAL,
+			"burst is a number of packets from 1 to %u, not %s", PACING_RUN,
+			item->value);
 	c->burst = (uint32_t)burst;
 	return 0;
 }
@@ -143,15 +132,16 @@ static int set_item(struct congestion *c, const struct item *item, char *why, si
 	int err;
 
 	if (item->is_cut)
-		return complain(
-			why, why_size, "no parameter is as long as \"%.32s...\"", item->text);
+		return refuse_in(why, why_size, -EINVAL, "no parameter is as long as \"%.32s...\"",
+			item->text);
 	if (c->of_qp && is_of_port(item))
-		return complain(why, why_size,
+		return refuse_in(why, why_size, -EINVAL,
 			"%s is the same for all queue pairs of a port: use \"set port PORT cc "
 			"%s=...\"",
 			item->text, item->text);
 	if (!item->value)
-		return complain(why, why_size, "\"%s\" is not PARAMETER=VALUE", item->text);
+		return refuse_in(
+			why, why_size, -EINVAL, "\"%s\" is not PARAMETER=VALUE", item->text);
 	for (unsigned i = 0; i < ARRAY_SIZE(options); i++)
 		if (!strcmp(item->text, options[i].name))
 			return options[i].set(c, item, why, why_size);
@@ -185,7 +175,7 @@ static bool set_mode(struct congestion *c, const char *text)
 }
 
 /* Names all algorithms. */
-static int complain_mode(const struct congestion *c, const char *text, char *why, size_t why_size)
+static int refuse_mode(const struct congestion *c, const char *text, char *why, size_t why_size)
 {
 	const struct cc_ops *ops;
 	char names[128] = "";
@@ -193,7 +183,7 @@ static int complain_mode(const struct congestion *c, const char *text, char *why
 
 	for (unsigned i = 0; (ops = cc_algorithm(i)) && len < sizeof(names); i++)
 		len += (size_t)snprintf(names + len, sizeof(names) - len, ", %s", ops->name);
-	return complain(why, why_size,
+	return refuse_in(why, why_size, -EINVAL,
 		"\"%.64s\" is none of %s%s, of which all but %s may be followed by "
 		",PARAMETER=VALUE...",
 		text, c->of_qp ? "port, off" : "off, notify", names,
@@ -221,7 +211,7 @@ static int parse_whole(struct congestion *c, const char *text, char *why, size_t
 	const char *at = take_item(text, &item);
 
 	if (!set_mode(c, item.text) || item.value || (!c->on && at))
-		return complain_mode(c, text, why, why_size);
+		return refuse_mode(c, text, why, why_size);
 	return set_items(c, at, why, why_size);
 }
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,15 +35,6 @@ bool gid_to_mac(const uint8_t gid[16], uint8_t mac[6])
 	memcpy(mac + 3, gid + 13, 3);
 	gid_of_mac(again, mac);
 	return !memcmp(gid, again, 16) && !(mac[0] & 1);
-}
-
-bool gid_of_text(uint8_t gid[16], const char *text)
-{
-	memset(gid, 0, 16);
-	if (inet_pton(AF_INET6, text, gid) == 1)
-		return true;
-	gid[10] = gid[11] = 0xFF;
-	return inet_pton(AF_INET, text, gid + 12) == 1;
 }
 
 uint32_t gid_abi_type(uint8_t net)

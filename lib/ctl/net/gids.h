@@ -83,10 +83,6 @@ void gid_of_mac(uint8_t gid[16], const uint8_t mac[6]);
  */
 bool gid_to_mac(const uint8_t gid[16], uint8_t mac[6]);
 
-/** The GID of an IPv6 address, or of an IPv4 address in its mapped form (GID-04).
- *  @return false if @p text is neither. */
-bool gid_of_text(uint8_t gid[16], const char *text);
-
 /** @return the enum abi_gid_type of an entry's enum net_type. */
 uint32_t gid_abi_type(uint8_t net);
 

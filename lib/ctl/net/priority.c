@@ -1,25 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include "net/priority.h"
+#include "number.h"
 
 #define PCP_MAX 7u
-
-/* Reads a number up to @p max at *@p at and advances *@p at past it. */
-static bool take_number(const char **at, unsigned long max, unsigned *number)
-{
-	char *end;
-	unsigned long n;
-
-	if (**at < '0' || **at > '9')
-		return false;
-	n = strtoul(*at, &end, 10);
-	*number = (unsigned)n;
-	*at = end;
-	return n <= max;
-}
 
 static bool take_word(const char **at, const char *word)
 {
@@ -34,14 +20,14 @@ static bool take_word(const char **at, const char *word)
 /* "FIRST[-LAST]=PCP" */
 static bool take_range(const char **at, uint8_t map[], unsigned count)
 {
-	unsigned first, last, pcp;
+	uint64_t first, last, pcp;
 
-	if (!take_number(at, count - 1, &first))
+	if (!take_number(at, 10, count - 1, &first))
 		return false;
 	last = first;
-	if (take_word(at, "-") && (!take_number(at, count - 1, &last) || last < first))
+	if (take_word(at, "-") && (!take_number(at, 10, count - 1, &last) || last < first))
 		return false;
-	if (!take_word(at, "=") || !take_number(at, PCP_MAX, &pcp))
+	if (!take_word(at, "=") || !take_number(at, 10, PCP_MAX, &pcp))
 		return false;
 	memset(map + first, (int)pcp, last - first + 1);
 	return true;

@@ -2,11 +2,12 @@
 #include "net/switches.h"
 #include <arpa/inet.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "bits.h"
+#include "number.h"
+#include "refuse.h"
 #include "switch_list.h"
 
 #define ENTRY "fastcnp"
@@ -33,17 +34,6 @@ static uint32_t *value_at(struct switches *s, unsigned i)
 	return (uint32_t *)((char *)s + params[i].at);
 }
 
-static int __attribute__((format(printf, 3, 4)))
-complain(char *why, size_t why_size, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(why, why_size, fmt, ap);
-	va_end(ap);
-	return -EINVAL;
-}
-
 void switches_init(struct switches *s)
 {
 	memset(s, 0, sizeof(*s));
@@ -51,16 +41,14 @@ void switches_init(struct switches *s)
 		*value_at(s, i) = params[i].def;
 }
 
-/* A whole number. */
 static bool number(const char *text, int base, uint32_t min, uint32_t max, uint32_t *value)
 {
-	unsigned long v;
-	char *end;
+	uint64_t v;
 
-	errno = 0;
-	v = strtoul(text, &end, base);
+	if (!parse_in_base(text, base, max, &v) || v < min)
+		return false;
 	*value = (uint32_t)v;
-	return *text >= '0' && *text <= '9' && !*end && !errno && v >= min && v <= max;
+	return true;
 }
 
 /* "2001:db8:5::1", or "2001:db8:5::/64". */
@@ -71,14 +59,14 @@ static int add(struct switches *s, const char *value, char *why, size_t why_size
 	uint32_t prefix = BITS;
 
 	if (s->n == FAST_CNP_SWITCHES)
-		return complain(why, why_size,
+		return refuse_in(why, why_size, -EINVAL,
 			"a port has %u entries for switches at most: name several by one prefix",
 			FAST_CNP_SWITCHES);
 	snprintf(addr, sizeof(addr), "%.*s", (int)len, value);
 	if (len >= sizeof(addr) || inet_pton(AF_INET6, addr, s->entry[s->n].addr) != 1 ||
 		gid_is_ip4(s->entry[s->n].addr) ||
 		(value[len] && !number(value + len + 1, 10, 1, BITS, &prefix)))
-		return complain(why, why_size,
+		return refuse_in(why, why_size, -EINVAL,
 			"%s=%s names no switch: say an IPv6 address, or a prefix such as "
 			"2001:db8:5::/64",
 			ENTRY, value);
@@ -98,8 +86,9 @@ int switches_set(
 	if (i == ARRAY_SIZE(params))
 		return -ENOENT;
 	if (!number(value, 0, params[i].min, params[i].max, value_at(s, i)))
-		return complain(why, why_size, "%s is a whole number from %u to %u, not %s", name,
-			params[i].min, params[i].max, value);
+		return refuse_in(why, why_size, -EINVAL,
+			"%s is a whole number from %u to %u, not %s", name, params[i].min,
+			params[i].max, value);
 	return 0;
 }
 
@@ -108,12 +97,12 @@ int switches_check(const struct switches *s, char *why, size_t why_size)
 	struct switches none;
 
 	if (s->opt1 == s->opt2)
-		return complain(why, why_size,
+		return refuse_in(why, why_size, -EINVAL,
 			"fastcnp_opt1 and fastcnp_opt2 are both 0x%02x: give them different types",
 			s->opt1);
 	switches_init(&none);
 	if (!s->n && memcmp(s, &none, sizeof(none)) != 0)
-		return complain(why, why_size,
+		return refuse_in(why, why_size, -EINVAL,
 			"Fast CNPs are accepted from known switches only: add "
 			"fastcnp=ADDRESS[/BITS]");
 	return 0;

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include "number.h"
 #include "text/document.h"
-#include "text/parse.h"
 
 #define FIRST_SIZE 1024u
 

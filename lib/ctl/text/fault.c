@@ -8,10 +8,10 @@
 #include <strings.h>
 #include "headers.h"
 #include "inject.h"
+#include "number.h"
 #include "opcode.h"
 #include "seq24.h"
 #include "text/fault.h"
-#include "text/parse.h"
 #include "text/sentence.h"
 
 #define KIND(k)	  (1u << ABI_FAULT_##k)
@@ -187,10 +187,9 @@ static bool set_count(struct abi_fault *f, const char *value)
 
 static bool set_chance(struct abi_fault *f, const char *value)
 {
-	char *end;
-	double p = strtod(value, &end);
+	double p;
 
-	if (end == value || *end || !(p >= 1.0 / ABI_FAULT_ALWAYS && p <= 1))
+	if (!parse_decimal(value, &p) || !(p >= 1.0 / ABI_FAULT_ALWAYS && p <= 1))
 		return false;
 	f->chance = (uint32_t)(p * ABI_FAULT_ALWAYS + 0.5);
 	return true;
@@ -201,26 +200,9 @@ static bool set_seed(struct abi_fault *f, const char *value)
 	return parse_number(value, UINT64_MAX, &f->seed);
 }
 
-static const struct {
-	const char *name;
-	uint64_t ns;
-} units[] = {{"s", 1000000000}, {"ms", 1000000}, {"us", 1000}, {"ns", 1}};
-
 static bool set_time(struct abi_fault *f, const char *value)
 {
-	char *unit;
-	unsigned long long n;
-
-	if (*value < '0' || *value > '9')
-		return false;
-	n = strtoull(value, &unit, 10);
-	for (unsigned i = 0; i < ARRAY_SIZE(units); i++) {
-		if (strcmp(unit, units[i].name) || n > FAULT_TIME_MAX / units[i].ns)
-			continue;
-		f->time = n * units[i].ns;
-		return n;
-	}
-	return false;
+	return parse_time(value, FAULT_TIME_MAX, &f->time) && f->time;
 }
 
 static bool set_packets(struct abi_fault *f, const char *value)
@@ -436,6 +418,10 @@ __attribute__((format(printf, 2, 3))) static void add(
 
 static void add_time(char text[FAULT_TEXT_MAX], uint64_t ns)
 {
+	static const struct {
+		const char *name;
+		uint64_t ns;
+	} units[] = {{"s", 1000000000}, {"ms", 1000000}, {"us", 1000}, {"ns", 1}};
 	unsigned i = 0;
 
 	while (ns % units[i].ns)

@@ -1,22 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <arpa/inet.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 #include "bits.h"
 #include "headers.h"
 #include "path.h"
 #include "text/sentence.h"
 
-int refuse(char why[ABI_SENTENCE_MAX], int err, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(why, ABI_SENTENCE_MAX, fmt, ap);
-	va_end(ap);
-	return err;
-}
+_Static_assert(ABI_SENTENCE_MAX == SENTENCE_MAX, "sentence");
 
 const char *qp_type_name(uint8_t type)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file text/sentence.h
- * Errors of the control path: a negative errno, and a sentence that says what to do
- * (decision 0000.6).
+ * Names and addresses as the sentences of errors have them (refuse.h).
  */
 #ifndef TEXT_SENTENCE_H
 #define TEXT_SENTENCE_H
@@ -10,10 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "abi_ctl.h"
-
-/** Writes the sentence into @p why, truncated to fit.  @return @p err, for the caller to return. */
-int refuse(char why[ABI_SENTENCE_MAX], int err, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
+#include "refuse.h"
 
 /** @return the name of an enum abi_qp_type. */
 const char *qp_type_name(uint8_t type);

@@ -64,24 +64,6 @@ static void gid_of_mac__is_eui64(void **state)
 	assert_memory_equal(gid, want, 16);
 }
 
-/* proves GID-04 */
-static void gid_of_text__ipv4_is_mapped(void **state)
-{
-	static const uint8_t ip4[16] = {[10] = 0xFF, 0xFF, 192, 0, 2, 10};
-	static const uint8_t ip6[16] = {0x20, 0x01, 0x0D, 0xB8, [15] = 0x0A};
-	uint8_t gid[16];
-
-	(void)state;
-	assert_true(gid_of_text(gid, "192.0.2.10"));
-	assert_memory_equal(gid, ip4, 16);
-	assert_true(gid_of_text(gid, "::ffff:192.0.2.10"));
-	assert_memory_equal(gid, ip4, 16);
-	assert_true(gid_of_text(gid, "2001:db8::a"));
-	assert_memory_equal(gid, ip6, 16);
-	assert_false(gid_of_text(gid, "192.0.2"));
-	assert_false(gid_of_text(gid, ""));
-}
-
 /* proves GID-01, GID-04 */
 static void gids_add__type_follows_the_address(void **state)
 {
@@ -308,7 +290,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(gid_of_mac__is_eui64, setup),
-		cmocka_unit_test(gid_of_text__ipv4_is_mapped),
 		cmocka_unit_test_setup(gids_add__type_follows_the_address, setup),
 		cmocka_unit_test_setup(gids_add__refuses_loopback, setup),
 		cmocka_unit_test_setup(gids_add__rocev1_forms, setup),

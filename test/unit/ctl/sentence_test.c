@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <errno.h>
-#include <string.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,18 +6,6 @@
 #include <cmocka.h>
 #include "path.h"
 #include "text/sentence.h"
-
-static void refuse__returns_the_error_and_cuts(void **state)
-{
-	char why[ABI_SENTENCE_MAX + 1], longer[2 * ABI_SENTENCE_MAX];
-
-	memset(longer, 'x', sizeof(longer));
-	longer[sizeof(longer) - 1] = '\0';
-	why[ABI_SENTENCE_MAX] = '!';
-	assert_int_equal(refuse(why, -EBUSY, "%s", longer), -EBUSY);
-	assert_int_equal(strlen(why), ABI_SENTENCE_MAX - 1);
-	assert_int_equal(why[ABI_SENTENCE_MAX], '!');
-}
 
 static void gid_text__as_people_write_it(void **state)
 {
@@ -50,7 +36,6 @@ static void gid_is_link_local__edges(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(refuse__returns_the_error_and_cuts),
 		cmocka_unit_test(gid_text__as_people_write_it),
 		cmocka_unit_test(gid_is_link_local__edges),
 	};

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file address.h  Addresses that users type. */
+#ifndef ADDRESS_H
+#define ADDRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/** Reads an IPv6 address, or an IPv4 address as its IPv4-mapped GID.
+ *  @return false: it is neither, and @p gid is undefined. */
+bool gid_of_text(uint8_t gid[16], const char *text);
+
+#endif
