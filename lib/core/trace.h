@@ -26,7 +26,7 @@ struct pkt;
 struct qp;
 struct txd;
 
-/* If you add an event, add a row to trace_text.c. */
+/* If you add an event, add a row to lib/trace/trace_text.c. */
 enum trace_type {
 	TRACE_DOORBELL,
 	TRACE_FETCH, /* a send WQE was taken: code ABI_WR_*, id wr_id, value bytes, psn .. other */
@@ -98,38 +98,6 @@ struct trace {
 
 /** Takes up to @p n events. Single reader. */
 unsigned trace_read(struct trace *t, struct trace_event out[], unsigned n);
-
-/** Longest line of trace_text() and trace_json(), without a newline. */
-#define TRACE_LINE 256u
-
-/**
- * Formats @p e for people: nanoseconds since @p base, worker, event, and its details.
- * @return the length; no NUL, no newline.
- */
-size_t trace_text(char line[TRACE_LINE], const struct trace_event *e, uint64_t base);
-
-/** The same as a JSON object. */
-size_t trace_json(char line[TRACE_LINE], const struct trace_event *e, uint64_t base);
-
-/** Column names of trace_csv(). */
-#define TRACE_CSV_HEAD "t,qp,rate,target,alpha,window,rtt,goodput,cnps\n"
-
-/** Events may be a microsecond apart, in which an ACK of a window comes or nothing: goodput is a
- *  mean over this time or more. */
-#define TRACE_GOODPUT_NS 10000000u
-
-struct trace_goodput {
-	uint64_t since; /* ns */
-	uint64_t bytes;
-	uint64_t rate; /* bit/s before that; 0 at first */
-};
-
-/**
- * Formats @p e, a TRACE_RATE of queue pair @p qpn, as a line of CSV: seconds since @p base, bit/s,
- * packets; what is not known is empty.
- */
-size_t trace_csv(char line[TRACE_LINE], const struct trace_event *e, uint32_t qpn, uint64_t base,
-	struct trace_goodput *g);
 
 /* --- inside the core ------------------------------------------------------------------ */
 

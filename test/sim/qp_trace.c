@@ -9,6 +9,7 @@
 #include "qp.h"
 #include "qp_trace.h"
 #include "trace.h"
+#include "trace_text.h"
 
 /* The newest; earlier QPs of a connection are gone. */
 #define TRACES 2u

@@ -22,6 +22,7 @@
 #include "text/row.h"
 #include "text/sentence.h"
 #include "trace.h"
+#include "trace_text.h"
 #include "verbs/objects.h"
 #include "verbs/qp_obj.h"
 #include "worker.h"

@@ -14,6 +14,7 @@
 #include "qp.h"
 #include "seq24.h"
 #include "trace.h"
+#include "trace_text.h"
 #include "txd.h"
 #include "window.h"
 

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Events as lines of text and as JSON; one table describes both. */
-#include <string.h>
+#include "trace_text.h"
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <jansson.h>
 #include "abi_ctl.h"
 #include "abi_names.h"
 #include "abi_wqe.h"
@@ -163,69 +167,7 @@ static const struct {
 	[TRACE_END] = {"destroyed", {{NULL, NOTHING}}},
 };
 
-/* --- writing ---------------------------------------------------------------------------- */
-
-struct pen {
-	char *line;
-	size_t len;
-	bool json;
-};
-
-static void put_chars(struct pen *p, const char *s, size_t n)
-{
-	if (n > TRACE_LINE - p->len)
-		n = TRACE_LINE - p->len;
-	memcpy(p->line + p->len, s, n);
-	p->len += n;
-}
-
-static void put(struct pen *p, const char *s)
-{
-	while (*s)
-		put_chars(p, s++, 1);
-}
-
-/* Right-aligned, at least @p width wide. */
-static void put_number(struct pen *p, uint64_t v, unsigned base, unsigned width)
-{
-	char digits[24];
-	unsigned at = sizeof(digits);
-
-	do {
-		digits[--at] = "0123456789abcdef"[v % base];
-		v /= base;
-	} while (v);
-	while (sizeof(digits) - at < width)
-		digits[--at] = ' ';
-	put_chars(p, digits + at, sizeof(digits) - at);
-}
-
-static void put_hex(struct pen *p, uint64_t v)
-{
-	put(p, p->json ? "\"0x" : "0x");
-	put_number(p, v, 16, 1);
-	if (p->json)
-		put(p, "\"");
-}
-
-static void put_name(struct pen *p, const char *name)
-{
-	if (p->json)
-		put(p, "\"");
-	put(p, name);
-	if (p->json)
-		put(p, "\"");
-}
-
-static void put_opcode(struct pen *p, uint8_t code)
-{
-	const char *name = opcode_row(code)->name;
-
-	if (name)
-		put_name(p, name);
-	else
-		put_hex(p, code);
-}
+/* --- values ----------------------------------------------------------------------------- */
 
 /* Whether @p e has the field. */
 static bool is_there(enum what what, const struct trace_event *e)
@@ -257,6 +199,8 @@ static bool is_flag(enum what what)
 static const char *name_of(enum what what, const struct trace_event *e)
 {
 	switch (what) {
+	case OPCODE:
+		return opcode_row(e->code)->name;
 	case REQUEST:
 		return NAME_OF(requests, e->code);
 	case COMPLETED:
@@ -290,85 +234,115 @@ static uint64_t alpha_of(const struct trace_event *e)
 	return (uint64_t)(e->psn >> 16) * 1000000 / 65535;
 }
 
-static void put_value(struct pen *p, enum what what, const struct trace_event *e)
+static uint64_t number_of(enum what what, const struct trace_event *e)
 {
-	const char *name = name_of(what, e);
-
-	if (name)
-		put_name(p, name);
-	else if (what == OPCODE)
-		put_opcode(p, e->code);
-	else if (what == ID_HEX)
-		put_hex(p, e->id);
-	else
-		put_number(p,
-			what == ID					    ? e->id
-			: what == PSN					    ? e->psn
-			: what == RATE					    ? e->id >> 32
-			: what == TARGET				    ? e->id & UINT32_MAX
-			: what == ALPHA					    ? alpha_of(e) / 1000
-			: what == ALLOWED				    ? e->psn & 0xFFFF
-			: what == VALUE					    ? e->value
-			: what == MSN || what == OTHER || what == OTHER_PSN ? e->other
-									    : 1,
-			10, 1);
-}
-
-static void put_fields(struct pen *p, const struct trace_event *e)
-{
-	for (unsigned i = 0; i < FIELDS; i++) {
-		enum what what = rows[e->type].field[i].what;
-
-		if (!is_there(what, e))
-			continue;
-		put(p, p->json ? ",\"" : " ");
-		put(p, rows[e->type].field[i].name);
-		if (p->json)
-			put(p, is_flag(what) ? "\":true" : "\":");
-		else if (!is_flag(what))
-			put(p, " ");
-		if (!is_flag(what))
-			put_value(p, what, e);
+	switch (what) {
+	case OPCODE:
+		return e->code;
+	case ID:
+	case ID_HEX:
+		return e->id;
+	case PSN:
+		return e->psn;
+	case RATE:
+		return e->id >> 32;
+	case TARGET:
+		return e->id & UINT32_MAX;
+	case ALPHA:
+		return alpha_of(e) / 1000;
+	case ALLOWED:
+		return e->psn & 0xFFFF;
+	case VALUE:
+		return e->value;
+	default:
+		return e->other;
 	}
 }
 
-size_t trace_text(char line[TRACE_LINE], const struct trace_event *e, uint64_t base)
+/* An opcode without a name is a number. */
+static bool is_hex(enum what what)
 {
-	struct pen p = {.line = line};
-
-	put_number(&p, e->time - base, 10, 12);
-	put(&p, " worker ");
-	put_number(&p, e->worker, 10, 1);
-	put(&p, " ");
-	put(&p, rows[e->type].name);
-	put_fields(&p, e);
-	return p.len;
+	return what == ID_HEX || what == OPCODE;
 }
 
-size_t trace_json(char line[TRACE_LINE], const struct trace_event *e, uint64_t base)
-{
-	struct pen p = {.line = line, .json = true};
+/* --- text ------------------------------------------------------------------------------- */
 
-	put(&p, "{\"ns\":");
-	put_number(&p, e->time - base, 10, 1);
-	put(&p, ",\"worker\":");
-	put_number(&p, e->worker, 10, 1);
-	put(&p, ",\"event\":\"");
-	put(&p, rows[e->type].name);
-	put(&p, "\"");
-	put_fields(&p, e);
-	put(&p, "}");
-	return p.len;
+struct line {
+	char *text;
+	size_t len;
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct line *l, const char *format, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, format);
+	n = vsnprintf(l->text + l->len, TRACE_LINE - l->len, format, ap);
+	va_end(ap);
+	l->len += (size_t)n;
+	if (l->len > TRACE_LINE - 1)
+		l->len = TRACE_LINE - 1;
 }
 
-/* @p v millionths, or with @p unit 1000000000 billionths. */
-static void put_fraction(struct pen *p, uint64_t v, uint64_t unit)
+static void add_field(
+	struct line *l, const char *field, enum what what, const struct trace_event *e)
 {
-	put_number(p, v / unit, 10, 1);
-	put(p, ".");
-	for (unit /= 10; unit; unit /= 10)
-		put_number(p, v / unit % 10, 10, 1);
+	const char *name = name_of(what, e);
+
+	add(l, " %s", field);
+	if (is_flag(what))
+		return;
+	if (name)
+		add(l, " %s", name);
+	else
+		add(l, is_hex(what) ? " 0x%" PRIx64 : " %" PRIu64, number_of(what, e));
 }
+
+size_t trace_text(char text[TRACE_LINE], const struct trace_event *e, uint64_t base)
+{
+	struct line l = {.text = text};
+
+	add(&l, "%12" PRIu64 " worker %u %s", e->time - base, e->worker, rows[e->type].name);
+	for (unsigned i = 0; i < FIELDS; i++)
+		if (is_there(rows[e->type].field[i].what, e))
+			add_field(&l, rows[e->type].field[i].name, rows[e->type].field[i].what, e);
+	return l.len;
+}
+
+/* --- JSON ------------------------------------------------------------------------------- */
+
+static json_t *json_of(enum what what, const struct trace_event *e)
+{
+	const char *name = name_of(what, e);
+
+	if (is_flag(what))
+		return json_true();
+	if (name)
+		return json_string(name);
+	if (is_hex(what))
+		return json_sprintf("0x%" PRIx64, number_of(what, e));
+	return json_integer((json_int_t)number_of(what, e));
+}
+
+size_t trace_json(char text[TRACE_LINE], const struct trace_event *e, uint64_t base)
+{
+	json_t *o = json_object();
+	size_t len;
+
+	json_object_set_new(o, "ns", json_integer((json_int_t)(e->time - base)));
+	json_object_set_new(o, "worker", json_integer(e->worker));
+	json_object_set_new(o, "event", json_string(rows[e->type].name));
+	for (unsigned i = 0; i < FIELDS; i++)
+		if (is_there(rows[e->type].field[i].what, e))
+			json_object_set_new(o, rows[e->type].field[i].name,
+				json_of(rows[e->type].field[i].what, e));
+	len = json_dumpb(o, text, TRACE_LINE, JSON_COMPACT);
+	json_decref(o);
+	return len < TRACE_LINE ? len : TRACE_LINE;
+}
+
+/* --- CSV -------------------------------------------------------------------------------- */
 
 static uint64_t goodput(struct trace_goodput *g, const struct trace_event *e)
 {
@@ -383,26 +357,17 @@ static uint64_t goodput(struct trace_goodput *g, const struct trace_event *e)
 	return g->rate;
 }
 
-size_t trace_csv(char line[TRACE_LINE], const struct trace_event *e, uint32_t qpn, uint64_t base,
+size_t trace_csv(char text[TRACE_LINE], const struct trace_event *e, uint32_t qpn, uint64_t base,
 	struct trace_goodput *g)
 {
-	struct pen p = {.line = line};
+	struct line l = {.text = text};
+	uint64_t ns = e->time - base, alpha = alpha_of(e);
 
-	put_fraction(&p, e->time - base, 1000000000);
-	put(&p, ",");
-	put_number(&p, qpn, 10, 1);
-	put(&p, ",");
-	put_number(&p, (e->id >> 32) * 1000, 10, 1);
-	put(&p, ",");
-	put_number(&p, (e->id & UINT32_MAX) * 1000, 10, 1);
-	put(&p, ",");
-	put_fraction(&p, alpha_of(e), 1000000);
-	put(&p, ",");
-	if ((e->psn & 0xFFFF) != 0xFFFF)
-		put_number(&p, e->psn & 0xFFFF, 10, 1);
-	put(&p, ",,"); /* no RTT */
-	put_number(&p, goodput(g, e), 10, 1);
-	put(&p, ",");
-	put_number(&p, e->other, 10, 1);
-	return p.len;
+	add(&l, "%" PRIu64 ".%09" PRIu64 ",%" PRIu32, ns / 1000000000, ns % 1000000000, qpn);
+	add(&l, ",%" PRIu64 ",%" PRIu64, number_of(RATE, e) * 1000, number_of(TARGET, e) * 1000);
+	add(&l, ",%" PRIu64 ".%06" PRIu64 ",", alpha / 1000000, alpha % 1000000);
+	if (is_there(ALLOWED, e))
+		add(&l, "%" PRIu64, number_of(ALLOWED, e));
+	add(&l, ",,%" PRIu64 ",%" PRIu32, goodput(g, e), e->other); /* no RTT */
+	return l.len;
 }
