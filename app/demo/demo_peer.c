@@ -5,11 +5,13 @@
  * JSON, for app/demo/demo.
  */
 #include <err.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "endpoint.h"
+#include "json_line.h"
 #include "measure.h"
 #include "oob.h"
 #include "talk.h"
@@ -140,11 +142,12 @@ static void complete(struct endpoint *e)
 
 static void report(const char *operation, uint32_t len, uint64_t a, uint64_t b)
 {
-	printf("{\"check\": \"%s\", \"bytes\": %u, \"digest_a\": \"%016llx\", "
-	       "\"digest_b\": \"%016llx\", \"ok\": %s}\n",
-		operation, len, (unsigned long long)a, (unsigned long long)b,
-		a == b ? "true" : "false");
-	fflush(stdout);
+	char digest_a[17], digest_b[17];
+
+	snprintf(digest_a, sizeof(digest_a), "%016" PRIx64, a);
+	snprintf(digest_b, sizeof(digest_b), "%016" PRIx64, b);
+	json_line(json_pack("{s:s, s:I, s:s, s:s, s:b}", "check", operation, "bytes",
+		(json_int_t)len, "digest_a", digest_a, "digest_b", digest_b, "ok", a == b));
 }
 
 static void check_write(struct endpoint *e, int fd, uint32_t len, uint64_t seed)

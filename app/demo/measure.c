@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
+#include "json_line.h"
 #include "measure.h"
 #include "oob.h"
 
@@ -37,9 +37,8 @@ void measure_bandwidth(
 			flying -= (unsigned)endpoint_wait(e, wc, QUEUE_DEPTH);
 		took = seconds() - start;
 	} while (flying || took < RUN_S);
-	printf("{\"measure\": \"%s\", \"bytes\": %u, \"messages\": %lu, \"seconds\": %.6f}\n", name,
-		len, messages, took);
-	fflush(stdout);
+	json_line(json_pack("{s:s, s:I, s:I, s:f}", "measure", name, "bytes", (json_int_t)len,
+		"messages", (json_int_t)messages, "seconds", took));
 }
 
 /* SENDs that were received and not answered, and sent and not acknowledged. */
@@ -110,10 +109,9 @@ void measure_latency(struct endpoint *e, uint32_t len)
 	} while (!last);
 	drain(e, &t);
 	qsort(trip, n, sizeof(trip[0]), compare);
-	printf("{\"measure\": \"send_latency\", \"bytes\": %u, \"round_trips\": %u, "
-	       "\"median_us\": %.3f, \"p99_us\": %.3f}\n",
-		len, n, trip[n / 2] * 1e6, trip[n - 1 - n / 100] * 1e6);
-	fflush(stdout);
+	json_line(json_pack("{s:s, s:I, s:I, s:f, s:f}", "measure", "send_latency", "bytes",
+		(json_int_t)len, "round_trips", (json_int_t)n, "median_us", trip[n / 2] * 1e6,
+		"p99_us", trip[n - 1 - n / 100] * 1e6));
 }
 
 void measure_echo(struct endpoint *e, int fd, uint32_t len)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <err.h>
 #include <errno.h>
-#include <stdio.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include "json_line.h"
 #include "talk.h"
 
 static int make_socket(const char *path, struct sockaddr_un *addr)
@@ -32,8 +33,7 @@ int talk_listen(const char *path)
 
 	if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) || listen(fd, 1))
 		errx(1, "cannot listen on %s: %s", path, strerror(errno));
-	printf("{\"listening\": true}\n");
-	fflush(stdout);
+	json_line(json_pack("{s:b}", "listening", true));
 	peer = accept(fd, NULL, NULL);
 	if (peer < 0)
 		errx(1, "the other end does not connect to %s: %s", path, strerror(errno));

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <err.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -11,6 +10,7 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 #include "frame.h"
+#include "json_line.h"
 #include "opcode.h"
 #include "plan.h"
 #include "send.h"
@@ -201,13 +201,12 @@ static void hold(void)
 static void print(const struct plan *p, uint64_t sent, uint64_t refused, double seconds,
 	const struct answers *a)
 {
-	printf("{\"sent\": %" PRIu64 ", \"seconds\": %.6f, \"mpps\": %.4f, \"gbit_s\": %.3f, "
-	       "\"refused_bursts\": %" PRIu64 ", \"answers\": %" PRIu64 ", \"acks\": %" PRIu64
-	       ", \"naks\": %" PRIu64 ", \"cnps\": %" PRIu64 ", \"others\": %" PRIu64 "}\n",
-		sent, seconds, (double)sent / seconds * 1e-6,
-		(double)sent * (double)plan_length(p, 0) * 8e-9 / seconds, refused, a->packets,
-		a->acks, a->naks, a->cnps, a->others);
-	fflush(stdout);
+	json_line(json_pack("{s:I, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I}", "sent",
+		(json_int_t)sent, "seconds", seconds, "mpps", (double)sent / seconds * 1e-6,
+		"gbit_s", (double)sent * (double)plan_length(p, 0) * 8e-9 / seconds,
+		"refused_bursts", (json_int_t)refused, "answers", (json_int_t)a->packets, "acks",
+		(json_int_t)a->acks, "naks", (json_int_t)a->naks, "cnps", (json_int_t)a->cnps,
+		"others", (json_int_t)a->others));
 }
 
 void send_plan(const struct plan *p, int argc, char *argv[])

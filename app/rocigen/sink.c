@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "address.h"
+#include "json_line.h"
 #include "number.h"
 
 #define MEMORY	 (1u << 20)
@@ -127,12 +128,12 @@ static void send_one(struct roci_qp *from)
 
 static void print(void)
 {
-	printf("{\"rkey\": %u, \"va\": %llu, \"bytes\": %u, \"qpn\": [", mr->rkey,
-		(unsigned long long)(uintptr_t)mr->addr, MEMORY);
+	json_t *numbers = json_array();
+
 	for (unsigned i = 0; i < nqps; i++)
-		printf("%s%u", i ? ", " : "", qp[i]->qp_num);
-	puts("]}");
-	fflush(stdout);
+		json_array_append_new(numbers, json_integer(qp[i]->qp_num));
+	json_line(json_pack("{s:I, s:I, s:i, s:o}", "rkey", (json_int_t)mr->rkey, "va",
+		(json_int_t)(uintptr_t)mr->addr, "bytes", (int)MEMORY, "qpn", numbers));
 }
 
 /* Sleeps meanwhile: the CPU is for the measured processes. */
