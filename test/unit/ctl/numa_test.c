@@ -82,7 +82,7 @@ int main(void)
 	};
 
 	if (numa_available() < 0) {
-		fprintf(stderr, "place_test: this kernel has no NUMA policies\n");
+		fprintf(stderr, "numa_test: this kernel has no NUMA policies\n");
 		return 77;
 	}
 	return cmocka_run_group_tests(tests, NULL, NULL);
