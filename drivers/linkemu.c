@@ -14,6 +14,7 @@
 #include "ioam.h"
 #include "frame.h"
 #include "linkemu.h"
+#include "random.h"
 
 /* The longest time that a packet waits for its successor: the last one of a message has none. */
 #define REORDER_WAIT_NS 1000000u
@@ -44,7 +45,8 @@ struct linkemu {
 	struct rte_ring *aside; /* what the links of other queues passed to this one */
 	struct linkemu *const *links;
 	struct tsc_clock clock;
-	uint64_t random;
+	struct impair impair;  /* cfg->impair with the seed of this link */
+	uint64_t spread;       /* random choices of a queue so far */
 	struct rte_mbuf *late; /* lets its successor pass */
 	uint64_t late_due;
 	/* held[head..first) are in flight, in the order in which they leave; held[first..tail) wait
@@ -60,22 +62,6 @@ struct linkemu {
 	struct held held[LINKEMU_HELD];
 	struct linkemu_counters count;
 };
-
-/* splitmix64: every seed is a good one. */
-static uint64_t next_random(struct linkemu *l)
-{
-	uint64_t z = l->random += 0x9E3779B97F4A7C15ull;
-
-	z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9ull;
-	z = (z ^ z >> 27) * 0x94D049BB133111EBull;
-	return z ^ z >> 31;
-}
-
-/* One draw each time, hit or not, so that one fault's rate does not affect the others. */
-static bool happens(struct linkemu *l, double probability)
-{
-	return (double)(next_random(l) >> 11) * 0x1p-53 < probability;
-}
 
 /* --- the queue in front of a link with a rate ----------------------------------------- */
 
@@ -152,7 +138,7 @@ static bool admit(struct linkemu *l, struct rte_mbuf *m, uint64_t now)
 	return true;
 }
 
-/* --- faults --------------------------------------------------------------------------- */
+/* --- impairments ---------------------------------------------------------------------- */
 
 /* Without a rate a packet leaves @p delay after @p now, and waits for nobody. */
 static void hold(struct linkemu *l, struct rte_mbuf *m, uint64_t now, uint64_t delay)
@@ -172,39 +158,27 @@ static void hold(struct linkemu *l, struct rte_mbuf *m, uint64_t now, uint64_t d
 	}
 }
 
-static bool lost(struct linkemu *l)
+static void damage(struct linkemu *l, struct rte_mbuf *m, unsigned fate, uint64_t number)
 {
-	uint64_t i = l->count.packets++ - l->since;
-	bool chance = happens(l, l->cfg->loss);
-
-	return chance || (l->cfg->drop_nth && (i + 1) % l->cfg->drop_nth == 0) ||
-	       (i < 64 && l->cfg->drop_mask >> i & 1);
-}
-
-static void damage(struct linkemu *l, struct rte_mbuf *m)
-{
-	bool corrupt = happens(l, l->cfg->corrupt);
-	bool cut = happens(l, l->cfg->truncate);
-	uint64_t where = next_random(l);
 	uint32_t len = rte_pktmbuf_data_len(m);
 
-	if (corrupt) {
-		uint32_t bit = (uint32_t)(where % (len * 8));
-
-		rte_pktmbuf_mtod(m, uint8_t *)[bit / 8] ^= (uint8_t)(1u << bit % 8);
+	if (fate & 1u << IMPAIR_CORRUPT) {
+		impair_flip(rte_pktmbuf_mtod(m, uint8_t *), len,
+			impair_random(&l->impair, number, IMPAIR_CORRUPT));
 		l->count.corrupted++;
 	}
-	if (cut && m->nb_segs == 1) {
+	if ((fate & 1u << IMPAIR_TRUNCATE) && m->nb_segs == 1) {
+		uint64_t where = impair_random(&l->impair, number, IMPAIR_TRUNCATE);
+
 		rte_pktmbuf_trim(m, (uint16_t)(1 + where % len));
 		l->count.truncated++;
 	}
 }
 
 /* Forwards a packet, after the one that it overtakes or before the one that it lets pass. */
-static void forward(struct linkemu *l, struct rte_mbuf *m, uint64_t now)
+static void forward(struct linkemu *l, struct rte_mbuf *m, bool yield, uint64_t now)
 {
 	uint64_t delay = l->cfg->delay_ns;
-	bool yield = happens(l, l->cfg->reorder);
 
 	if (l->late) {
 		hold(l, m, now, delay);
@@ -221,20 +195,22 @@ static void forward(struct linkemu *l, struct rte_mbuf *m, uint64_t now)
 
 static void roce(struct linkemu *l, struct rte_mbuf *m, uint64_t now)
 {
+	uint64_t number = l->count.packets++ - l->since;
+	unsigned fate = impair_choose(&l->impair, number);
 	struct rte_mbuf *copy = NULL;
 
-	if (lost(l)) {
+	if (fate & 1u << IMPAIR_LOSE) {
 		l->count.lost++;
 		rte_pktmbuf_free(m);
 		return;
 	}
-	if (happens(l, l->cfg->dup))
+	if (fate & 1u << IMPAIR_DUPLICATE)
 		copy = rte_pktmbuf_copy(m, m->pool, 0, UINT32_MAX);
-	damage(l, m);
-	forward(l, m, now);
+	damage(l, m, fate, number);
+	forward(l, m, fate & 1u << IMPAIR_REORDER, now);
 	if (copy) {
 		l->count.duplicated++;
-		forward(l, copy, now);
+		forward(l, copy, false, now);
 	}
 }
 
@@ -262,7 +238,7 @@ static uint16_t choose_queue(struct linkemu *l, const struct rte_mbuf *m)
 	if (!l->queues)
 		return l->queue;
 	if (l->cfg->spread == LINKEMU_RANDOM)
-		return (uint16_t)(next_random(l) % l->queues);
+		return (uint16_t)(random_at(~l->impair.seed, l->spread++) % l->queues);
 	return (uint16_t)(flow_hash(m) % l->queues);
 }
 
@@ -291,7 +267,7 @@ static uint16_t leave(struct linkemu *l, struct rte_mbuf **pkts, uint16_t room, 
 	return out;
 }
 
-/* Faults restart: `mask` and `nth` count from here. */
+/* Impairments restart: `mask` and `nth` count from here. */
 static void take(struct linkemu *l, uint32_t number)
 {
 	uint64_t waiting;
@@ -300,10 +276,12 @@ static void take(struct linkemu *l, uint32_t number)
 	l->taken = number;
 	l->since = l->count.packets;
 	l->perfect = linkemu_is_perfect(l->cfg);
-	l->random = l->cfg->seed ^ (uint64_t)l->ethdev << 32 ^ l->queue;
+	l->impair = l->cfg->impair;
+	l->impair.seed ^= (uint64_t)l->ethdev << 32 ^ l->queue;
+	l->spread = 0;
 	l->idle_ps = 0; /* packets that wait follow the new configuration */
 	waiting = l->aqm.bytes;
-	aqm_init(&l->aqm, &l->cfg->aqm, l->random);
+	aqm_init(&l->aqm, &l->cfg->aqm, l->impair.seed);
 	l->aqm.bytes = waiting;
 }
 

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "aqm.h"
+#include "impair.h"
 
 /** The receive queue on which a packet leaves the link, if the port has several. */
 enum linkemu_spread {
@@ -23,19 +24,12 @@ enum linkemu_spread {
 /** Packets that can wait and be in flight in one direction; more are lost. */
 #define LINKEMU_HELD 1024u
 
-/** Probabilities are in [0, 1]. All zeroes: a perfect link. */
+/** All zeroes: a perfect link. A reordered packet is swapped with its successor. */
 struct linkemu_config {
-	double loss;
-	double dup;	    /* arrives twice */
-	double reorder;	    /* is swapped with its successor */
-	double corrupt;	    /* one bit is flipped */
-	double truncate;    /* truncated at the end */
-	uint32_t drop_nth;  /* every n-th packet is lost; 0: none */
-	uint64_t drop_mask; /* bit i set: the i-th of the first 64 packets is lost */
+	struct impair impair; /* each link of a port has a seed of its own, made from this one */
 	uint64_t delay_ns;
 	uint64_t rate;	       /* bit/s; 0: infinitely fast */
 	struct aqm_config aqm; /* of the queue in front of a link with a rate */
-	uint64_t seed;
 	enum linkemu_spread spread;
 };
 
@@ -43,16 +37,17 @@ struct linkemu_config {
  * be polled. */
 static inline bool linkemu_holds(const struct linkemu_config *cfg)
 {
-	return cfg->delay_ns || cfg->rate || cfg->reorder > 0 || cfg->spread != LINKEMU_STAY;
+	return cfg->delay_ns || cfg->rate || cfg->impair.rate[IMPAIR_REORDER] > 0 ||
+	       cfg->spread != LINKEMU_STAY;
 }
 
 /** @return whether a link of @p cfg does nothing to any packet. */
 static inline bool linkemu_is_perfect(const struct linkemu_config *cfg)
 {
-	bool spoils = cfg->loss > 0 || cfg->dup > 0 || cfg->reorder > 0 || cfg->corrupt > 0 ||
-		      cfg->truncate > 0;
-
-	return !spoils && !cfg->drop_nth && !cfg->drop_mask && !cfg->delay_ns && !cfg->rate &&
+	for (unsigned k = 0; k < IMPAIR_KINDS; k++)
+		if (cfg->impair.rate[k] > 0)
+			return false;
+	return !cfg->impair.nth && !cfg->impair.mask && !cfg->delay_ns && !cfg->rate &&
 	       cfg->spread == LINKEMU_STAY;
 }
 
@@ -78,8 +73,8 @@ struct linkemu;
 /**
  * Reads "loss=0.01,dup=P,reorder=P,corrupt=P,truncate=P,nth=N,mask=HEX,delay=50us,seed=N,
  * spread=hash" (or random), "rate=1G,queue=400K,red=KMIN:KMAX:PMAX,mark=egress" (or ingress). A
- * time is a number with ns, us or ms; a rate is in bit/s and a queue in bytes, with K, M or G for
- * powers of 1000. Empty text is a perfect link.
+ * time is a number with ns, us, ms or s; a rate is in bit/s and a queue in bytes, with K, M or G
+ * for powers of 1000. Empty text is a perfect link.
  * @param why  receives a sentence that says what is wrong @return 0 or -EINVAL.
  */
 int linkemu_parse(struct linkemu_config *cfg, const char *text, char *why, unsigned why_size);

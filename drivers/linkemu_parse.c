@@ -5,11 +5,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "bits.h"
 #include "linkemu.h"
 #include "number.h"
 
 #define TEXT_MAX  256
 #define DELAY_MAX 1000000000000000ull /* ns: 11 days, the largest that was ever accepted */
+
+static const struct {
+	const char *key;
+	enum impair_kind kind;
+} kinds[] = {
+	{"loss", IMPAIR_LOSE},
+	{"dup", IMPAIR_DUPLICATE},
+	{"reorder", IMPAIR_REORDER},
+	{"corrupt", IMPAIR_CORRUPT},
+	{"truncate", IMPAIR_TRUNCATE},
+};
 
 static int parse_probability(double *out, const char *text)
 {
@@ -84,21 +96,12 @@ static int set_queue_key(
 static int set_key(
 	struct linkemu_config *cfg, const char *key, const char *value, const char **wanted)
 {
-	const struct {
-		const char *key;
-		double *p;
-	} probability[] = {
-		{"loss", &cfg->loss},
-		{"dup", &cfg->dup},
-		{"reorder", &cfg->reorder},
-		{"corrupt", &cfg->corrupt},
-		{"truncate", &cfg->truncate},
-	};
+	struct impair *i = &cfg->impair;
 
 	*wanted = "a probability from 0 to 1";
-	for (unsigned i = 0; i < sizeof(probability) / sizeof(probability[0]); i++)
-		if (!strcmp(key, probability[i].key))
-			return parse_probability(probability[i].p, value);
+	for (unsigned k = 0; k < ARRAY_SIZE(kinds); k++)
+		if (!strcmp(key, kinds[k].key))
+			return parse_probability(&i->rate[kinds[k].kind], value);
 	*wanted = "a time such as 50us";
 	if (!strcmp(key, "delay"))
 		return parse_time(value, DELAY_MAX, &cfg->delay_ns) ? 0 : -EINVAL;
@@ -107,12 +110,12 @@ static int set_key(
 		return parse_spread(&cfg->spread, value);
 	*wanted = "a hexadecimal number of at most 64 bits";
 	if (!strcmp(key, "mask"))
-		return parse_in_base(value, 16, UINT64_MAX, &cfg->drop_mask) ? 0 : -EINVAL;
+		return parse_in_base(value, 16, UINT64_MAX, &i->mask) ? 0 : -EINVAL;
 	*wanted = "a whole number";
 	if (!strcmp(key, "seed"))
-		return parse_number(value, UINT64_MAX, &cfg->seed) ? 0 : -EINVAL;
+		return parse_number(value, UINT64_MAX, &i->seed) ? 0 : -EINVAL;
 	if (!strcmp(key, "nth"))
-		return parse_nth(&cfg->drop_nth, value);
+		return parse_nth(&i->nth, value);
 	return set_queue_key(cfg, key, value, wanted);
 }
 
@@ -184,25 +187,16 @@ __attribute__((format(printf, 4, 5))) static void add(
 char *linkemu_text(const struct linkemu_config *cfg, char *text, unsigned size)
 {
 	static const char *const spread[] = {[LINKEMU_HASH] = "hash", [LINKEMU_RANDOM] = "random"};
-	const struct {
-		const char *key;
-		double p;
-	} probability[] = {
-		{"loss", cfg->loss},
-		{"dup", cfg->dup},
-		{"reorder", cfg->reorder},
-		{"corrupt", cfg->corrupt},
-		{"truncate", cfg->truncate},
-	};
+	const struct impair *i = &cfg->impair;
 	unsigned len = 0;
 
-	for (unsigned i = 0; i < sizeof(probability) / sizeof(probability[0]); i++)
-		if (probability[i].p > 0)
-			add(text, size, &len, "%s=%g", probability[i].key, probability[i].p);
-	if (cfg->drop_nth)
-		add(text, size, &len, "nth=%" PRIu32, cfg->drop_nth);
-	if (cfg->drop_mask)
-		add(text, size, &len, "mask=%" PRIx64, cfg->drop_mask);
+	for (unsigned k = 0; k < ARRAY_SIZE(kinds); k++)
+		if (i->rate[kinds[k].kind] > 0)
+			add(text, size, &len, "%s=%g", kinds[k].key, i->rate[kinds[k].kind]);
+	if (i->nth)
+		add(text, size, &len, "nth=%" PRIu32, i->nth);
+	if (i->mask)
+		add(text, size, &len, "mask=%" PRIx64, i->mask);
 	if (cfg->delay_ns)
 		add(text, size, &len, "delay=%" PRIu64 "ns", cfg->delay_ns);
 	if (cfg->rate)
@@ -214,8 +208,8 @@ char *linkemu_text(const struct linkemu_config *cfg, char *text, unsigned size)
 			cfg->aqm.kmax, cfg->aqm.pmax);
 	if (cfg->aqm.ingress)
 		add(text, size, &len, "mark=ingress");
-	if (cfg->seed)
-		add(text, size, &len, "seed=%" PRIu64, cfg->seed);
+	if (i->seed)
+		add(text, size, &len, "seed=%" PRIu64, i->seed);
 	if (cfg->spread)
 		add(text, size, &len, "spread=%s", spread[cfg->spread]);
 	if (!len)

@@ -17,7 +17,7 @@ static enum fault_kind kind_of(const struct sim_buffer *b)
 /* Chance is only asked where there is one. */
 static bool happens(struct lab *l, double part)
 {
-	return part > 0 && (double)(random_next(&l->faults) >> 11) * 0x1p-53 < part;
+	return part > 0 && random_part(random_next(&l->faults)) < part;
 }
 
 /* When the first of the frames that are held is due. All of a kind wait equally long. */

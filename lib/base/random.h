@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file random.h
- * xorshift64*: the same numbers on every machine and in every run, seeded by the user.
+ * xorshift64*, and splitmix64 by position: the same numbers on every machine and in every run,
+ * seeded by the user.
  */
 #ifndef RANDOM_H
 #define RANDOM_H
@@ -25,6 +26,22 @@ static inline uint64_t random_next(struct random *r)
 static inline uint64_t random_below(struct random *r, uint64_t n)
 {
 	return (random_next(r) >> 16) % n;
+}
+
+/* @return number @p n of the sequence of @p seed (splitmix64: any seed is a good one). */
+static inline uint64_t random_at(uint64_t seed, uint64_t n)
+{
+	uint64_t z = seed + (n + 1) * 0x9E3779B97F4A7C15ull;
+
+	z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9ull;
+	z = (z ^ z >> 27) * 0x94D049BB133111EBull;
+	return z ^ z >> 31;
+}
+
+/* @return @p random as a number in [0, 1). */
+static inline double random_part(uint64_t random)
+{
+	return (double)(random >> 11) * 0x1p-53;
 }
 
 static inline void random_fill(struct random *r, uint8_t *dst, size_t len)

@@ -2,23 +2,39 @@
 #include <string.h>
 #include "ecn.h"
 #include "link.h"
+#include "random.h"
 
-#define MILLION 1000000u
+#define MILLIONTH 1e-6
+#define COPY	  (1ull << 60) /* the second of two equal frames makes choices of its own */
+
+/* Each set of impairments has choices of its own. */
+void link_set_faults(struct sim_link *l, const struct link_faults *f)
+{
+	l->cfg.faults = *f;
+	l->index = 0;
+	l->impair = (struct impair){.seed = random_at(l->seed, l->count.frames),
+		.rate =
+			{
+				[IMPAIR_LOSE] = f->loss * MILLIONTH,
+				[IMPAIR_DUPLICATE] = f->duplicate * MILLIONTH,
+				[IMPAIR_REORDER] = f->reorder * MILLIONTH,
+				[IMPAIR_CORRUPT] = f->corrupt * MILLIONTH,
+				[IMPAIR_TRUNCATE] = f->truncate * MILLIONTH,
+				[IMPAIR_MARK] = f->mark * MILLIONTH,
+				[IMPAIR_DELAY] = f->pause * MILLIONTH,
+			},
+		.mask = f->loss_mask};
+}
 
 void link_init(struct sim_link *l, struct sim_frame **frames, uint32_t room,
 	const struct link_config *cfg, uint64_t seed)
 {
 	memset(l, 0, sizeof(*l));
 	l->cfg = *cfg;
-	l->random.state = seed | 1; /* not 0 */
+	l->seed = seed;
 	l->frame = frames;
 	l->room = room;
-}
-
-void link_set_faults(struct sim_link *l, const struct link_faults *faults)
-{
-	l->cfg.faults = *faults;
-	l->index = 0;
+	link_set_faults(l, &cfg->faults);
 }
 
 void link_pause(struct sim_link *l, uint64_t until)
@@ -72,75 +88,64 @@ static struct sim_frame *heap_pop(struct sim_link *l)
 	}
 }
 
-/* --- faults --------------------------------------------------------------------------- */
+/* --- impairments ---------------------------------------------------------------------- */
 
-static bool happens(struct sim_link *l, uint32_t millionths)
+static uint64_t random_of(
+	const struct sim_link *l, uint64_t number, enum impair_kind kind, uint64_t n)
 {
-	return millionths && random_below(&l->random, MILLION) < millionths;
+	return impair_random(&l->impair, number, kind) % n;
 }
 
-static bool masked(struct sim_link *l)
+static void damage(struct sim_link *l, struct sim_frame *f, unsigned fate, uint64_t number)
 {
-	uint64_t i = l->index++;
-
-	return i < 64 && (l->cfg.faults.loss_mask >> i & 1);
-}
-
-/* Decides the fate of the next frame, by plan and by chance. */
-static unsigned fate_of(struct sim_link *l, const uint8_t *frame, size_t len)
-{
-	const struct link_faults *f = &l->cfg.faults;
-	unsigned fate = l->pick.fate ? l->pick.fate(l->pick.arg, frame, len) : LINK_PASS;
-
-	if (masked(l) || happens(l, f->loss))
-		fate |= LINK_LOSE;
-	return fate;
-}
-
-static void damage(struct sim_link *l, struct sim_frame *f, unsigned fate)
-{
-	if (happens(l, l->cfg.faults.mark))
+	if (fate & LINK_MARK)
 		l->count.marked += ecn_mark(f->bytes, f->len);
-	if ((fate & LINK_CORRUPT) || happens(l, l->cfg.faults.corrupt)) {
-		uint64_t bit = random_below(&l->random, f->len * 8u);
-
-		f->bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+	if (fate & LINK_CORRUPT) {
+		impair_flip(f->bytes, f->len, impair_random(&l->impair, number, IMPAIR_CORRUPT));
 		l->count.corrupted++;
 	}
-	if ((fate & LINK_TRUNCATE) || happens(l, l->cfg.faults.truncate)) {
-		f->len = (uint16_t)random_below(&l->random, f->len);
+	if (fate & LINK_TRUNCATE) {
+		f->len = (uint16_t)random_of(l, number, IMPAIR_TRUNCATE, f->len);
 		l->count.truncated++;
 	}
 }
 
-static void put(struct sim_link *l, const uint8_t *frame, size_t len, unsigned fate)
+/* By how much it is late: by plan always the same. */
+static uint64_t lateness(const struct sim_link *l, unsigned planned, unsigned fate, uint64_t number)
+{
+	uint64_t most = l->cfg.faults.reorder_ns;
+
+	if (planned & LINK_REORDER)
+		return most;
+	return fate & LINK_REORDER ? 1 + random_of(l, number, IMPAIR_REORDER, most + 1) : 0;
+}
+
+static void put(
+	struct sim_link *l, const uint8_t *frame, size_t len, unsigned planned, uint64_t number)
 {
 	struct sim_frame *f = l->frame[l->used];
-	uint64_t reorder_ns = l->cfg.faults.reorder_ns;
+	unsigned fate = planned | impair_choose(&l->impair, number);
+	uint64_t late = lateness(l, planned, fate, number);
 
-	f->due = l->idle_at + l->cfg.delay_ns;
-	if (fate & LINK_REORDER)
-		f->due += reorder_ns;
-	else if (happens(l, l->cfg.faults.reorder))
-		f->due += 1 + random_below(&l->random, reorder_ns + 1);
-	l->count.reordered += f->due != l->idle_at + l->cfg.delay_ns;
+	f->due = l->idle_at + l->cfg.delay_ns + late;
+	l->count.reordered += late != 0;
 	f->seq = l->seq++;
 	f->len = (uint16_t)len;
 	f->source_qp = l->source_qp;
 	memcpy(f->bytes, frame, len);
-	damage(l, f, fate);
+	damage(l, f, fate, number);
 	heap_push(l);
 }
 
 /* --- the two ends --------------------------------------------------------------------- */
 
 /* When the next frame starts to leave. */
-static uint64_t start_at(struct sim_link *l, uint64_t now)
+static uint64_t start_at(struct sim_link *l, uint64_t now, unsigned fate, uint64_t number)
 {
 	uint64_t start = l->idle_at > now ? l->idle_at : now;
 
-	if (happens(l, l->cfg.faults.pause)) {
-		start += random_below(&l->random, l->cfg.faults.pause_ns + 1);
+	if (fate & LINK_STALL) {
+		start += random_of(l, number, IMPAIR_DELAY, l->cfg.faults.pause_ns + 1);
 		l->count.paused++;
 	}
 	return start < l->resume_at ? l->resume_at : start;
@@ -149,8 +154,10 @@ static uint64_t start_at(struct sim_link *l, uint64_t now)
 void link_send(struct sim_link *l, const uint8_t *frame, size_t len, uint64_t now)
 {
 	const uint64_t overhead = 24; /* preamble, FCS and gap */
-	unsigned fate = fate_of(l, frame, len);
-	unsigned copy = fate & LINK_DUPLICATE ? fate & LINK_REORDER : LINK_PASS;
+	unsigned planned = l->pick.fate ? l->pick.fate(l->pick.arg, frame, len) : LINK_PASS;
+	unsigned copy = planned & LINK_DUPLICATE ? planned & LINK_REORDER : LINK_PASS;
+	uint64_t number = l->index++;
+	unsigned fate = planned | impair_choose(&l->impair, number);
 
 	if (l->tap.see)
 		l->tap.see(l->tap.arg, frame, len, now);
@@ -159,16 +166,16 @@ void link_send(struct sim_link *l, const uint8_t *frame, size_t len, uint64_t no
 		l->count.lost++;
 		return;
 	}
-	l->idle_at = start_at(l, now);
+	l->idle_at = start_at(l, now, fate, number);
 	if (l->cfg.rate_bps)
 		l->idle_at += (len + overhead) * 8 * 1000000000ull / l->cfg.rate_bps;
 	if (fate & LINK_LOSE) {
 		l->count.lost++;
 		return;
 	}
-	put(l, frame, len, fate & ~copy);
-	if ((fate & LINK_DUPLICATE) || happens(l, l->cfg.faults.duplicate)) {
-		put(l, frame, len, copy);
+	put(l, frame, len, planned & ~copy, number);
+	if (fate & LINK_DUPLICATE) {
+		put(l, frame, len, copy, number | COPY);
 		l->count.duplicated++;
 	}
 }

@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "engine.h"
+#include "impair.h"
 #include "limits.h"
-#include "random.h"
 
 /** Impairments of a link. Probabilities are in millionths. */
 struct link_faults {
@@ -65,11 +65,13 @@ struct link_tap {
 /** Impairments of a given frame, besides random ones. */
 enum link_fate {
 	LINK_PASS = 0,
-	LINK_LOSE = 1,
-	LINK_DUPLICATE = 2, /* with LINK_REORDER: the second one is late */
-	LINK_CORRUPT = 4,
-	LINK_TRUNCATE = 8,
-	LINK_REORDER = 16, /* late by reorder_ns */
+	LINK_LOSE = 1u << IMPAIR_LOSE,
+	LINK_DUPLICATE = 1u << IMPAIR_DUPLICATE, /* with LINK_REORDER: the second one is late */
+	LINK_CORRUPT = 1u << IMPAIR_CORRUPT,
+	LINK_TRUNCATE = 1u << IMPAIR_TRUNCATE,
+	LINK_REORDER = 1u << IMPAIR_REORDER, /* late by reorder_ns */
+	LINK_MARK = 1u << IMPAIR_MARK,
+	LINK_STALL = 1u << IMPAIR_DELAY,
 };
 
 /** Decides a frame's fate, a set of enum link_fate: "lose the second READ request". */
@@ -83,7 +85,8 @@ struct sim_link {
 	struct link_counters count;
 	struct link_tap tap;
 	struct link_pick pick;
-	struct random random;
+	struct impair impair; /* cfg.faults as probabilities */
+	uint64_t seed;
 	uint32_t source_qp; /* of the frames that are sent from now on; the sender */
 	uint64_t index;	    /* frames since the faults were set */
 	uint64_t idle_at;   /* when the sender's last bit has left */
@@ -103,7 +106,7 @@ void link_init(struct sim_link *l, struct sim_frame **frames, uint32_t room,
 	const struct link_config *cfg, uint64_t seed);
 
 /** Replaces the faults; the loss mask counts from the next frame. */
-void link_set_faults(struct sim_link *l, const struct link_faults *faults);
+void link_set_faults(struct sim_link *l, const struct link_faults *f);
 
 /** The sender may not start a frame before @p until (pause frames, a stalled peer). */
 void link_pause(struct sim_link *l, uint64_t until);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <stdlib.h>
 #include <string.h>
 
 #include "frame_faults.h"
-#include "plan.h"
+#include "number.h"
 
 #define ETH_ADDRS	12
 #define ETYPE_IP4	0x0800
@@ -20,67 +19,51 @@
 #define BTH_LEN		12
 #define BTH_RESV8A	4 /* FECN, BECN and six more bits that routers may change */
 
-static const char *const fault_names[FAULTS] = {
-	[FAULT_NONE] = "none",
-	[FAULT_DROP] = "drop",
-	[FAULT_CORRUPT] = "corrupt",
-	[FAULT_DUPLICATE] = "duplicate",
-	[FAULT_REORDER] = "reorder",
-	[FAULT_DELAY] = "delay",
-	[FAULT_MARK] = "mark",
+#define MILLION 1000000u
+
+static const char *const names[IMPAIR_KINDS] = {
+	[IMPAIR_LOSE] = "drop",
+	[IMPAIR_CORRUPT] = "corrupt",
+	[IMPAIR_DUPLICATE] = "duplicate",
+	[IMPAIR_REORDER] = "reorder",
+	[IMPAIR_DELAY] = "delay",
+	[IMPAIR_MARK] = "mark",
 };
 
-const char *fault_name(enum frame_fault fault)
+const char *fault_name(enum impair_kind kind)
 {
-	return fault_names[fault];
+	return names[kind];
 }
 
-struct fault_choice fault_choose(const struct fault_plan *plan, uint64_t index)
+static enum impair_kind find(const char *name, size_t len)
 {
-	uint64_t r = plan_random(plan->seed, index);
-	struct fault_choice c = {FAULT_NONE, r / FAULT_WHOLE};
-	uint64_t at = r % FAULT_WHOLE;
+	unsigned k = 0;
 
-	for (unsigned f = FAULT_NONE + 1; f < FAULTS; f++) {
-		if (at < plan->rate[f]) {
-			c.fault = f;
-			break;
-		}
-		at -= plan->rate[f];
-	}
-	return c;
+	while (k < IMPAIR_KINDS &&
+		(!names[k] || strlen(names[k]) != len || strncmp(name, names[k], len) != 0))
+		k++;
+	return k;
 }
 
-static enum frame_fault fault_find(const char *name, size_t len)
+bool fault_parse(const char *list, struct impair *plan)
 {
-	for (unsigned f = FAULT_NONE + 1; f < FAULTS; f++)
-		if (strlen(fault_names[f]) == len && !strncmp(name, fault_names[f], len))
-			return f;
-	return FAULT_NONE;
-}
-
-bool fault_parse(const char *list, struct fault_plan *plan)
-{
-	unsigned long sum = 0;
+	double sum = 0;
 
 	while (*list) {
-		const char *equals = strchr(list, '=');
-		enum frame_fault f =
-			equals ? fault_find(list, (size_t)(equals - list)) : FAULT_NONE;
-		unsigned long rate;
-		char *end;
+		size_t len = strcspn(list, "=");
+		enum impair_kind k = find(list, len);
+		uint64_t rate;
 
-		if (f == FAULT_NONE || equals[1] < '0' || equals[1] > '9')
+		list += len + (list[len] == '=');
+		if (k == IMPAIR_KINDS || !take_number(&list, 10, MILLION, &rate) ||
+			(*list && *list != ','))
 			return false;
-		rate = strtoul(equals + 1, &end, 10);
-		if (rate > FAULT_WHOLE || (*end && *end != ','))
-			return false;
-		plan->rate[f] = (uint32_t)rate;
-		list = *end ? end + 1 : end;
+		plan->rate[k] = (double)rate / MILLION;
+		list += *list == ',';
 	}
-	for (unsigned f = FAULT_NONE + 1; f < FAULTS; f++)
-		sum += plan->rate[f];
-	return sum <= FAULT_WHOLE;
+	for (unsigned k = 0; k < IMPAIR_KINDS; k++)
+		sum += plan->rate[k];
+	return sum <= 1;
 }
 
 static unsigned be16(const uint8_t *p)

@@ -9,65 +9,18 @@
 
 #include "frame_faults.h"
 
-#define FRAMES 1000000
-
-static void fault_choose__rates_are_met(void **state)
-{
-	struct fault_plan plan = {.seed = 7};
-	uint32_t count[FAULTS] = {0};
-
-	(void)state;
-	assert_true(fault_parse(
-		"drop=50000,corrupt=1000,duplicate=10000,reorder=20000,delay=0", &plan));
-	for (uint64_t i = 0; i < FRAMES; i++)
-		count[fault_choose(&plan, i).fault]++;
-	assert_in_range(count[FAULT_DROP], 49000, 51000);
-	assert_in_range(count[FAULT_CORRUPT], 850, 1150);
-	assert_in_range(count[FAULT_DUPLICATE], 9500, 10500);
-	assert_in_range(count[FAULT_REORDER], 19400, 20600);
-	assert_int_equal(count[FAULT_DELAY], 0);
-}
-
-static void fault_choose__all_or_nothing(void **state)
-{
-	struct fault_plan none = {.seed = 7}, all = {.seed = 7, .rate[FAULT_DROP] = FAULT_WHOLE};
-
-	(void)state;
-	for (uint64_t i = 0; i < FRAMES; i++) {
-		assert_int_equal(fault_choose(&none, i).fault, FAULT_NONE);
-		assert_int_equal(fault_choose(&all, i).fault, FAULT_DROP);
-	}
-}
-
-static void fault_choose__same_seed_same_choice(void **state)
-{
-	struct fault_plan a = {.seed = 1, .rate[FAULT_DROP] = FAULT_WHOLE / 2}, b = a;
-	unsigned same = 0;
-
-	(void)state;
-	/* The order of asking does not matter. */
-	for (uint64_t i = 0; i < 1000; i++)
-		assert_int_equal(fault_choose(&a, i).fault, fault_choose(&b, i).fault);
-	for (uint64_t i = 1000; i--;)
-		assert_true(fault_choose(&a, i).random == fault_choose(&b, i).random);
-	b.seed = 2;
-	for (uint64_t i = 0; i < 1000; i++)
-		same += fault_choose(&a, i).fault == fault_choose(&b, i).fault;
-	assert_in_range(same, 400, 600);
-}
-
 static void fault_parse__refuses_what_is_no_list(void **state)
 {
 	static const char *const bad[] = {"drop", "drop=", "drop=x", "drop=-1", "lose=1",
 		"drop=1000001", "drop=1 corrupt=2", "none=5", "=5", "drop=600000,delay=500000"};
-	struct fault_plan plan = {0};
+	struct impair plan = {0};
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		assert_false(fault_parse(bad[i], &(struct fault_plan){0}));
+		assert_false(fault_parse(bad[i], &(struct impair){0}));
 	assert_true(fault_parse("", &plan));
 	assert_true(fault_parse("delay=3", &plan));
-	assert_int_equal(plan.rate[FAULT_DELAY], 3);
+	assert_float_equal(plan.rate[IMPAIR_DELAY], 3e-6, 1e-12);
 }
 
 /* Frames as far as they are looked at: the rest is zero. */
@@ -136,7 +89,7 @@ static void fault_mark__says_congestion(void **state)
 
 static void fault_corrupt__flips_one_bit_that_counts(void **state)
 {
-	struct fault_plan plan = {.seed = 3};
+	const struct impair plan = {.seed = 3};
 	uint8_t frame[80], good[80] = {0};
 
 	(void)state;
@@ -144,7 +97,7 @@ static void fault_corrupt__flips_one_bit_that_counts(void **state)
 		unsigned bits = 0;
 
 		memset(frame, 0, sizeof(frame));
-		fault_corrupt(frame, sizeof(frame), 42, fault_choose(&plan, i).random);
+		fault_corrupt(frame, sizeof(frame), 42, impair_random(&plan, i, IMPAIR_CORRUPT));
 		for (unsigned k = 0; k < sizeof(frame); k++)
 			bits += (unsigned)__builtin_popcount(frame[k]);
 		assert_int_equal(bits, 1);
@@ -156,9 +109,6 @@ static void fault_corrupt__flips_one_bit_that_counts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(fault_choose__rates_are_met),
-		cmocka_unit_test(fault_choose__all_or_nothing),
-		cmocka_unit_test(fault_choose__same_seed_same_choice),
 		cmocka_unit_test(fault_parse__refuses_what_is_no_list),
 		cmocka_unit_test(roce_bth_offset__knows_roce_from_the_rest),
 		cmocka_unit_test(fault_mark__says_congestion),

@@ -50,8 +50,8 @@ struct held {
 struct direction {
 	const char *from, *to;
 	int in, out;
-	struct fault_plan plan;
-	uint64_t frames, roce, unsent, faults[FAULTS];
+	struct impair plan;
+	uint64_t frames, roce, unsent, count[IMPAIR_KINDS];
 	struct held held[HELD_MAX];
 	unsigned num_held;
 };
@@ -183,35 +183,30 @@ static uint64_t next_due(const struct direction *d, uint64_t due)
 
 /* --- forwarding ----------------------------------------------------------------------- */
 
-static void forward_roce(struct direction *d, struct frame *f, size_t bth, uint64_t now)
+/* @return whether the frame is lost, or held back for now. */
+static bool impair(struct direction *d, struct frame *f, size_t bth, uint64_t now)
 {
-	struct fault_choice c = fault_choose(&d->plan, d->roce++);
+	uint64_t number = d->roce++;
+	unsigned fate = impair_choose(&d->plan, number);
 
-	d->faults[c.fault]++;
-	switch (c.fault) {
-	case FAULT_DROP:
-		return;
-	case FAULT_CORRUPT:
-		fault_corrupt(f->bytes + VNET_LEN, f->len - VNET_LEN, bth, c.random);
-		break;
-	case FAULT_DUPLICATE:
-		send_frame(d, f);
-		break;
-	case FAULT_MARK:
+	if (fate & 1u << IMPAIR_LOSE)
+		fate = 1u << IMPAIR_LOSE;
+	for (unsigned k = 0; k < IMPAIR_KINDS; k++)
+		d->count[k] += fate >> k & 1;
+	if (fate & 1u << IMPAIR_LOSE)
+		return true;
+	if (fate & 1u << IMPAIR_CORRUPT)
+		fault_corrupt(f->bytes + VNET_LEN, f->len - VNET_LEN, bth,
+			impair_random(&d->plan, number, IMPAIR_CORRUPT));
+	if (fate & 1u << IMPAIR_MARK)
 		fault_mark(f->bytes + VNET_LEN, f->len - VNET_LEN);
-		break;
-	case FAULT_REORDER:
-		if (hold(d, f, now + REORDER_MS * NS_PER_MS, d->roce + 1 + c.random % OVERTAKERS))
-			return;
-		break;
-	case FAULT_DELAY:
-		if (hold(d, f, now + delay_ms * NS_PER_MS, UINT64_MAX))
-			return;
-		break;
-	default:
-		break;
-	}
-	send_frame(d, f);
+	if (fate & 1u << IMPAIR_DUPLICATE)
+		send_frame(d, f);
+	if (fate & 1u << IMPAIR_DELAY)
+		return hold(d, f, now + delay_ms * NS_PER_MS, UINT64_MAX);
+	return fate & 1u << IMPAIR_REORDER &&
+	       hold(d, f, now + REORDER_MS * NS_PER_MS,
+		       d->roce + 1 + impair_random(&d->plan, number, IMPAIR_REORDER) % OVERTAKERS);
 }
 
 static void forward(struct direction *d, struct frame *f, uint64_t now)
@@ -220,9 +215,7 @@ static void forward(struct direction *d, struct frame *f, uint64_t now)
 		f->len > VNET_LEN ? roce_bth_offset(f->bytes + VNET_LEN, f->len - VNET_LEN) : 0;
 
 	d->frames++;
-	if (bth)
-		forward_roce(d, f, bth, now);
-	else
+	if (!bth || !impair(d, f, bth, now))
 		send_frame(d, f);
 	release_due(d, now);
 }
@@ -363,8 +356,9 @@ static void options(struct direction dir[2], int argc, char **argv)
 static void report(struct direction *d)
 {
 	printf("%s>%s: %" PRIu64 " frames, %" PRIu64 " RoCE", d->from, d->to, d->frames, d->roce);
-	for (unsigned f = FAULT_NONE + 1; f < FAULTS; f++)
-		printf(", %" PRIu64 " %s", d->faults[f], fault_name(f));
+	for (unsigned k = 0; k < IMPAIR_KINDS; k++)
+		if (fault_name(k))
+			printf(", %" PRIu64 " %s", d->count[k], fault_name(k));
 	printf(", %u missed, %" PRIu64 " unsent\n", missed(d->in), d->unsent);
 }
 

@@ -208,12 +208,13 @@ class LossyBridge(unittest.TestCase):
         self.assertTrue(max(abs(k - n) for k, n in enumerate(order)) < 20)
 
     def test_delay(self):
-        """What a plan of losses with the same seed would leave alone goes ahead, in order; the rest comes
-        when its time is over. A pause of the machine mixes the two, but loses neither."""
+        """What the same plan with an hour's delay sends at once goes ahead, in order; the rest comes when
+        its time is over. A pause of the machine mixes the two, but loses neither."""
         sent, begin = [roce(n) for n in range(20)], time.monotonic()
         got, counts = through(sent, ['--ab', 'delay=500000', '--delay-ms', DELAY_S * 1000], held=20)
         self.assertTrue(time.monotonic() - begin >= DELAY_S)
-        order, prompt = numbers(got), numbers(through(sent, ['--ab', 'drop=500000'])[0])
+        order = numbers(got)
+        prompt = numbers(through(sent, ['--ab', 'delay=500000', '--delay-ms', 3600000])[0])
         self.assertEqual(sorted(order), list(range(20)))
         self.assertTrue(0 < counts[0]['delay'] < 20)
         self.assertEqual(counts[0]['delay'], 20 - len(prompt))

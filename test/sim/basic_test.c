@@ -6,6 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "pair.h"
+#include "random.h"
 
 #define MEM (4u << 20)
 

@@ -27,6 +27,7 @@
 #include "ah.h"
 #include "mcast.h"
 #include "pair.h"
+#include "random.h"
 
 struct chaos_world;
 

@@ -10,6 +10,7 @@
 #define TRAFFIC_H
 
 #include "pair.h"
+#include "random.h"
 
 #define TRAFFIC_FILL 0x5A
 #define TRAFFIC_GAP  16u	/* bytes between the pieces of a message, at most */

@@ -19,14 +19,14 @@ static void linkemu_parse__every_key(void **state)
 				 "mask=f0,delay=50us,seed=9,spread=hash",
 				 why, sizeof(why)),
 		0);
-	assert_float_equal(c.loss, 0.01, 1e-12);
-	assert_float_equal(c.dup, 0.5, 1e-12);
-	assert_float_equal(c.reorder, 1, 1e-12);
-	assert_float_equal(c.truncate, 0.001, 1e-12);
-	assert_int_equal(c.drop_nth, 7);
-	assert_int_equal(c.drop_mask, 0xF0);
+	assert_float_equal(c.impair.rate[IMPAIR_LOSE], 0.01, 1e-12);
+	assert_float_equal(c.impair.rate[IMPAIR_DUPLICATE], 0.5, 1e-12);
+	assert_float_equal(c.impair.rate[IMPAIR_REORDER], 1, 1e-12);
+	assert_float_equal(c.impair.rate[IMPAIR_TRUNCATE], 0.001, 1e-12);
+	assert_int_equal(c.impair.nth, 7);
+	assert_int_equal(c.impair.mask, 0xF0);
 	assert_int_equal(c.delay_ns, 50000);
-	assert_int_equal(c.seed, 9);
+	assert_int_equal(c.impair.seed, 9);
 	assert_int_equal(c.spread, LINKEMU_HASH);
 	assert_int_equal(linkemu_parse(&c, "spread=random", why, sizeof(why)), 0);
 	assert_int_equal(c.spread, LINKEMU_RANDOM);

@@ -109,7 +109,7 @@ static void options_parse__every_option(void **state)
 	assert_true(o.plain_label);
 	assert_int_equal(o.mtu[0], 4200);
 	assert_int_equal(o.npairs, 2);
-	assert_true(o.links->pair[1].loss > 0);
+	assert_true(o.links->pair[1].impair.rate[IMPAIR_LOSE] > 0);
 	assert_true(o.impaired[3]);
 	assert_int_equal(o.window, 64);
 	assert_int_equal(o.workers, 2);

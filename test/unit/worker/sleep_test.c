@@ -227,7 +227,7 @@ static void sleeper_rest__no_command_is_lost(void **state)
 
 static void sleeper_rest__timers_run(void **state)
 {
-	struct linkemu_config cfg = {.drop_mask = 1};
+	struct linkemu_config cfg = {.impair.mask = 1};
 	struct core_counters count;
 	struct linkemu *emu;
 
