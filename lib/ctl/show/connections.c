@@ -41,6 +41,14 @@ static struct cm_id *next_of(struct ctl *ctl, struct document_cursor *at, bool l
 	return NULL;
 }
 
+static void begin(struct row *row, const struct cm_id *id)
+{
+	row_begin(row);
+	put_int(row, "session", id->channel->session->number);
+	put_text(row, "program", id->channel->session->program);
+	put_text(row, "space", space_of(id));
+}
+
 static bool next_listener(
 	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
@@ -49,10 +57,7 @@ static bool next_listener(
 
 	if (!id)
 		return false;
-	row_begin(&row);
-	put_int(&row, "session", id->channel->session->number);
-	put_text(&row, "program", id->channel->session->program);
-	put_text(&row, "space", space_of(id));
+	begin(&row, id);
 	put_address(&row, "address", &id->local);
 	put_int(&row, "port", id->local.port);
 	*element = row_end(&row);
@@ -74,10 +79,7 @@ static bool next_connection(
 
 	if (!id)
 		return false;
-	row_begin(&row);
-	put_int(&row, "session", id->channel->session->number);
-	put_text(&row, "program", id->channel->session->program);
-	put_text(&row, "space", space_of(id));
+	begin(&row, id);
 	put_address(&row, "local", &id->local);
 	put_int(&row, "local_port", id->local.port);
 	put_address(&row, "remote", &id->remote);
