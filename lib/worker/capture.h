@@ -15,7 +15,6 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include "drop.h"
 #include "limits.h"
 
 struct capture;

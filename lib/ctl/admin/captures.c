@@ -16,10 +16,10 @@
 #include "net/net.h"
 #include "net/netport.h"
 #include "number.h"
+#include "refuse.h"
 #include "session/reaper.h"
 #include "session/sessions.h"
 #include "text/row.h"
-#include "text/sentence.h"
 #include "verbs/objects.h"
 #include "worker.h"
 

@@ -13,9 +13,9 @@
 #include "admin/set_qp.h"
 #include "admin/traces.h"
 #include "bits.h"
+#include "refuse.h"
 #include "show/show.h"
 #include "text/row.h"
-#include "text/sentence.h"
 
 #define SHOW(...) ((const struct document_section *const[]){__VA_ARGS__, NULL})
 

@@ -3,12 +3,12 @@
 #include <errno.h>
 #include "config/parts.h"
 #include "inject.h"
+#include "refuse.h"
 #include "session/handles.h"
 #include "session/session.h"
 #include "session/sessions.h"
 #include "text/fault.h"
 #include "text/row.h"
-#include "text/sentence.h"
 #include "verbs/fault.h"
 #include "verbs/objects.h"
 #include "verbs/qp_obj.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include "admin/migrate.h"
-#include "text/sentence.h"
 #include "migrate/migrate.h"
+#include "refuse.h"
 #include "verbs/objects.h"
 #include "verbs/qp_obj.h"
 

@@ -11,11 +11,11 @@
 #include "list.h"
 #include "loop/listen.h"
 #include "loop/loop.h"
+#include "refuse.h"
 #include "session/reaper.h"
 #include "session/recv_fds.h"
 #include "session/server.h"
 #include "session/sessions.h"
-#include "text/sentence.h"
 
 #define MODE_DEFAULT 0600u
 

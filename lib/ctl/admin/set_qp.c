@@ -12,7 +12,7 @@
 #include "net/priority.h"
 #include "path.h"
 #include "qp.h"
-#include "text/sentence.h"
+#include "refuse.h"
 #include "verbs/av.h"
 #include "verbs/device.h"
 #include "verbs/objects.h"

@@ -5,7 +5,7 @@
 #include "admin/form.h"
 #include "admin/stream.h"
 #include "config/parts.h"
-#include "text/sentence.h"
+#include "refuse.h"
 
 static bool has_option(int fd, int option, int wanted)
 {

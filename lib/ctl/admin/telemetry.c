@@ -15,7 +15,7 @@
 #include "list.h"
 #include "loop/loop.h"
 #include "number.h"
-#include "text/sentence.h"
+#include "refuse.h"
 
 /** A question of one of DPDK's threads; on that thread's stack, protected by the lock. */
 struct question {

@@ -7,9 +7,9 @@
 #include "cm/id.h"
 #include "config/parts.h"
 #include "net/net.h"
+#include "refuse.h"
 #include "session/message.h"
 #include "session/session.h"
-#include "text/sentence.h"
 #include "worker.h"
 
 #define QKEY_RDMA_UDP 0x01234567u

@@ -5,10 +5,10 @@
 #include "cm/connections.h"
 #include "cm/id.h"
 #include "config/parts.h"
+#include "refuse.h"
 #include "session/message.h"
 #include "session/session.h"
 #include "session/sessions.h"
-#include "text/sentence.h"
 #include "verbs/command.h"
 
 struct command {

@@ -10,8 +10,8 @@
 #include "config/parts.h"
 #include "loop/loop.h"
 #include "net/net.h"
+#include "refuse.h"
 #include "session/ids.h"
-#include "text/sentence.h"
 #include "worker.h"
 #include "wheel.h"
 

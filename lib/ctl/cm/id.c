@@ -11,11 +11,11 @@
 #include "cm/id.h"
 #include "config/parts.h"
 #include "loop/loop.h"
+#include "refuse.h"
 #include "session/ids.h"
 #include "session/message.h"
 #include "session/quota.h"
 #include "session/session.h"
-#include "text/sentence.h"
 
 static const struct charge channel_charge[] = {{CTL_CHANNELS, 1}, {CTL_DESCRIPTORS, 2}};
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include "loop/listen.h"
 #include "number.h"
-#include "text/sentence.h"
+#include "refuse.h"
 
 #define BACKLOG 64
 

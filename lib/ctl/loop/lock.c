@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "loop/lock.h"
-#include "text/sentence.h"
+#include "refuse.h"
 
 #define LOCK_PATH 256 /* far longer than a socket address can be */
 

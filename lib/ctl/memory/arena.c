@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "memory/arena.h"
-#include "text/sentence.h"
+#include "refuse.h"
 
 #define DEVICE "/dev/userfaultfd"
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include "loop/loop.h"
 #include "net/announce.h"
-#include "text/sentence.h"
+#include "refuse.h"
 #include "worker.h"
 
 int net_open(struct net *net, const struct ctl_config *cfg, char why[ABI_SENTENCE_MAX])

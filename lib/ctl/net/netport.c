@@ -6,7 +6,7 @@
 #include "net/netport.h"
 #include "net/pkeys.h"
 #include "net/switches.h"
-#include "text/sentence.h"
+#include "refuse.h"
 
 /* The table of workers that outlive the control thread. */
 static const struct gid_table no_gids;

@@ -7,12 +7,12 @@
 #include <sys/stat.h>
 #include "bits.h"
 #include "config/parts.h"
+#include "refuse.h"
 #include "session/quota.h"
 #include "session/session.h"
 #include "session/sessions.h"
 #include "session/mapping.h"
 #include "sigbus.h"
-#include "text/sentence.h"
 #include "worker.h"
 
 /* --- by file and place ------------------------------------------------------------------ */

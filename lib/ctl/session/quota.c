@@ -5,12 +5,12 @@
 #include "bits.h"
 #include "config/capacity.h"
 #include "config/parts.h"
+#include "refuse.h"
 #include "session/account.h"
 #include "session/quota.h"
 #include "session/reaper.h"
 #include "session/session.h"
 #include "session/sessions.h"
-#include "text/sentence.h"
 #include "worker.h"
 
 #define MB_SHIFT 20

@@ -7,11 +7,11 @@
 #include <unistd.h>
 #include "config/parts.h"
 #include "loop/listen.h"
+#include "refuse.h"
 #include "session/reaper.h"
 #include "session/server.h"
 #include "session/session.h"
 #include "session/sessions.h"
-#include "text/sentence.h"
 
 #define MODE_DEFAULT	0660u
 #define ACCEPT_PAUSE_MS 20u /* after accept() failed for lack of memory or descriptors */

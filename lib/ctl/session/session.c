@@ -12,6 +12,7 @@
 #include "config/parts.h"
 #include "loop/loop.h"
 #include "net/net.h"
+#include "refuse.h"
 #include "session/bells.h"
 #include "session/message.h"
 #include "memory/numa.h"
@@ -24,7 +25,6 @@
 #include "session/turn.h"
 #include "session/mapping.h"
 #include "sigbus.h"
-#include "text/sentence.h"
 #include "worker.h"
 
 void *object_alloc(size_t size)

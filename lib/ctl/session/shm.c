@@ -9,10 +9,10 @@
 #include <unistd.h>
 #include "bits.h"
 #include "limits.h"
+#include "refuse.h"
 #include "session/reaper.h"
 #include "session/shm.h"
 #include "sigbus.h"
-#include "text/sentence.h"
 
 #define BLOCK 512u /* of stat.st_blocks */
 

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "refuse.h"
 #include "sysfs/folder.h"
-#include "text/sentence.h"
 
 #define FOLDER_MODE 0755
 #define FILE_MODE   0644

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "refuse.h"
 #include "sysfs/sysfs.h"
 #include <errno.h>
 #include <limits.h>
@@ -8,7 +9,6 @@
 #include "config/parts.h"
 #include "net/net.h"
 #include "sysfs/tree.h"
-#include "text/sentence.h"
 
 #define PATH_TEXT 256 /* of any file of ours, without the folder's own */
 #define LINE_TEXT 256

@@ -10,9 +10,9 @@
 #include "inject.h"
 #include "number.h"
 #include "opcode.h"
+#include "refuse.h"
 #include "seq24.h"
 #include "text/fault.h"
-#include "text/sentence.h"
 
 #define KIND(k)	  (1u << ABI_FAULT_##k)
 #define ALL_KINDS ((1u << ABI_FAULT_KINDS) - 1)

@@ -9,10 +9,10 @@
 #include "net/neigh.h"
 #include "net/net.h"
 #include "net/netport.h"
+#include "refuse.h"
 #include "session/message.h"
 #include "session/quota.h"
 #include "session/session.h"
-#include "text/sentence.h"
 #include "verbs/av.h"
 #include "verbs/dest.h"
 

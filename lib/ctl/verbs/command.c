@@ -2,10 +2,10 @@
 #include <errno.h>
 #include <string.h>
 #include "abi_fault.h"
+#include "refuse.h"
 #include "session/handles.h"
 #include "session/session.h"
 #include "session/sessions.h"
-#include "text/sentence.h"
 #include "verbs/command.h"
 #include "verbs/mr_obj.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "refuse.h"
 #include "verbs/fault.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +10,6 @@
 #include "session/handles.h"
 #include "session/session.h"
 #include "text/fault.h"
-#include "text/sentence.h"
 #include "verbs/command.h"
 #include "verbs/objects.h"
 #include "verbs/qp_obj.h"

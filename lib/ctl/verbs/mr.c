@@ -5,6 +5,7 @@
 #include <string.h>
 #include "bits.h"
 #include "config/parts.h"
+#include "refuse.h"
 #include "session/failures.h"
 #include "memory/arena.h"
 #include "memory/huge.h"
@@ -12,7 +13,6 @@
 #include "session/quota.h"
 #include "session/session.h"
 #include "session/sessions.h"
-#include "text/sentence.h"
 #include "verbs/command.h"
 #include "verbs/mr_obj.h"
 #include "verbs/objects.h"

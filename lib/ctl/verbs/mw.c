@@ -5,11 +5,11 @@
 #include <string.h>
 #include "config/parts.h"
 #include "mw.h"
+#include "refuse.h"
 #include "session/handles.h"
 #include "session/ids.h"
 #include "session/quota.h"
 #include "session/session.h"
-#include "text/sentence.h"
 #include "verbs/command.h"
 #include "verbs/mr_obj.h"
 #include "verbs/mw_obj.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "refuse.h"
 #include "verbs/qp_cc.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +10,6 @@
 #include "net/netport.h"
 #include "qp.h"
 #include "session/session.h"
-#include "text/sentence.h"
 #include "verbs/qp_obj.h"
 #include "worker.h"
 

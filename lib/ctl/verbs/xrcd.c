@@ -11,12 +11,12 @@
 #include <sys/stat.h>
 #include "bits.h"
 #include "config/parts.h"
+#include "refuse.h"
 #include "session/handles.h"
 #include "session/quota.h"
 #include "session/reaper.h"
 #include "session/session.h"
 #include "session/sessions.h"
-#include "text/sentence.h"
 #include "verbs/command.h"
 #include "verbs/objects.h"
 #include "verbs/xrcd.h"
