@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Lists of work requests. libroci takes them as they are, except where they name objects. */
 #include <string.h>
+#include "build.h"
 #include "verbs.h"
 
 #define SAME(member) (offsetof(struct ibv_send_wr, member) == offsetof(struct roci_send_wr, member))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The wr_* calls: entries are written to the send ring where they stay (roci_private.h). */
 #include <string.h>
+#include "build.h"
 #include "verbs.h"
 
 #define MESSAGE_MAX (1ull << 31) /* REQ-07 */

@@ -17,7 +17,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "list.h"
-#include "abi_ring.h"
 #include "roci.h"
 #include "roci_private.h"
 
@@ -292,28 +291,6 @@ static inline uint8_t cq_sl(unsigned flags, uint8_t sl, unsigned net)
 /** The fields of a completion that an extended CQ can read. */
 #define CQ_EX_FLAGS \
 	(IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_CVLAN | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
-
-/** @return the entry of index @p idx. */
-static inline struct abi_wqe *build_entry(const struct roci_builder *b, uint32_t idx)
-{
-	return (struct abi_wqe *)(b->entries + (size_t)(idx & b->mask) * b->stride);
-}
-
-/** @return the control word of the entry with index @p idx that rocid cannot see yet: its mark is
- *  that of the last lap. The inline flag is the caller's. */
-static inline uint32_t build_ctl(
-	const struct qp *qp, uint32_t idx, unsigned op, uint32_t count, unsigned flags)
-{
-	uint32_t ctl = ABI_WQE_CTL(op, count, 0) | qp->ctl;
-
-	_Static_assert((int)IBV_SEND_SIGNALED == ABI_WQE_SIGNALED &&
-			       (int)IBV_SEND_SOLICITED == ABI_WQE_SOLICITED &&
-			       IBV_SEND_FENCE << 3 == ABI_WQE_FENCE,
-		"bits are moved together");
-	ctl |= flags & (IBV_SEND_SIGNALED | IBV_SEND_SOLICITED);
-	ctl |= (flags & IBV_SEND_FENCE) << 3;
-	return ctl | (abi_phase(idx, qp->builder.mask + 1) ^ 1);
-}
 
 /** The range of a window. LOCAL_WRITE and optional rights say nothing about a window: as with other
  *  devices, they may be set. */
