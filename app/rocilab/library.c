@@ -24,6 +24,10 @@ static char *read_file(const char *path)
 	n = text ? fread(text, 1, TEXT_MAX - 1, f) : 0;
 	if (text)
 		text[n] = '\0';
+	if (ferror(f)) { /* a folder */
+		free(text);
+		text = NULL;
+	}
 	fclose(f);
 	return text;
 }

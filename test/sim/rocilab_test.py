@@ -154,7 +154,13 @@ def main(rocilab, library):
             (('run',), 2, 'run needs the name of a scenario'),
             (('run', '--set', 'x', 'paper-8'), 2, '--set reads STATEMENT.KEY=VALUE'),
             (('verify', '--library', '/nowhere'), 2, 'the library /nowhere: No such file or directory'),
-            (('simulate',), 2, 'Usage: rocilab COMMAND'),
+            ((), 2, 'Usage: rocilab COMMAND'),
+            (('simulate',), 2, "'simulate' is not a command: see 'rocilab help'"),
+            (('verfy',), 2, "did you mean 'verify'?"),
+            (('verify', 'paper-8'), 2, "verify takes no names: 'rocilab run NAME'"),
+            (('run', '--jobs', '0', 'paper-8'), 2, '--jobs needs a whole number from 1 on'),
+            (('run', '/tmp'), 2, "'/tmp' is neither a file nor"),
+            (('help',), 0, 'rp_ai_rate, Mb/s:'),
             (('--version',), 0, 'rocilab ')):
         said = run(*words)
         check(said[0] == code and text in said[1] + said[2], f'{words}: {said}')
