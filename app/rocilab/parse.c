@@ -256,7 +256,7 @@ static int check_settings(struct parser *p)
 	return 0;
 }
 
-/* What comes after the end of the run would be ignored. */
+/* Nothing after the end of the run would have an effect. */
 static int check_times(struct parser *p)
 {
 	const struct scenario *s = p->s;

@@ -67,7 +67,7 @@ static int set_cc(struct parser *p, const char *name, const char *value)
 	return 0;
 }
 
-/* What the command line says of @p name, or NULL. */
+/* @return the value of @p name on the command line, or NULL. */
 static const char *command_line(struct parser *p, const char *name)
 {
 	const char *value = NULL;
@@ -100,7 +100,7 @@ static int set_words(struct parser *p, bool another)
 	return 0;
 }
 
-/* What the command line says besides. */
+/* The other settings of the command line. */
 static int set_others(struct parser *p)
 {
 	for (unsigned i = 0; i < p->nsettings; i++) {
@@ -116,7 +116,7 @@ static int set_others(struct parser *p)
 	return 0;
 }
 
-/* What the text says of one algorithm means nothing to another, which --set may choose. */
+/* --set may choose another algorithm; the settings of the text do not apply to it then. */
 int on_cc(struct parser *p)
 {
 	const char *chosen = command_line(p, "algorithm");
