@@ -84,6 +84,7 @@ def files(run, path, out):
             f.write('<svg>of another run</svg>')
         check(run('plot', out)[0] == 0, 'plots again')
         check('rtt.svg' not in os.listdir(out), 'a plot of the run before is gone')
+        measured(run, out)
         live(run, out)
     for words, text in ((('run', '--out', out, '--capture', 'sw0.9', path), "'sw0.9' is not a port such as sw0.2"),
                         (('run', '--capture', 'sw0.1', path), 'need --out FOLDER'),
@@ -92,6 +93,22 @@ def files(run, path, out):
                         (('compare', out, '/nowhere'), '/nowhere/run.json')):
         said = run(*words)
         check(said[0] == 2 and text in said[2], f'{words}: {said}')
+
+
+def axis(folder, name):
+    """The largest number in a plot: that of its longest axis."""
+    with open(os.path.join(folder, name)) as f:
+        return max(float(n) for n in re.findall(r'>\s*([0-9.]+)\s*<', f.read()))
+
+
+def measured(run, folder):
+    """The distribution of queues is that of the measured time, without the burst at the begin."""
+    path, out = os.path.join(folder, 'late.lab'), os.path.join(folder, 'late')
+    with open(path, 'w') as f:
+        f.write('topology star hosts=4 rate=40G delay=1us\nhost ip=6\ncc hpcc\n'
+                'flow 0..3 -> 4 write size=1Mi repeat\nmeasure 2ms..3ms\n')
+    check(run('run', '--out', out, path)[0] == 0, 'a late measurement')
+    check(axis(out, 'queue-cdf.svg') < 40 < axis(out, 'queue.svg'), 'queues of the measured time')
 
 
 def sweep(run, path, out):
