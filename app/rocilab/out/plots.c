@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Plots of the CSV files, as SVG by gnuplot. Points are written into its input, so it reads no
  * file, and a series may be thinned. */
+#include <string.h>
 #include <unistd.h>
 #include <jansson.h>
 #include "bits.h"
@@ -335,12 +336,25 @@ bool out_plots(const char *folder)
 	return gnuplot_close(g);
 }
 
+/* Whether the file @p csv begins as a qp.csv does. */
+static bool is_trace(const char *csv)
+{
+	static const char head[] = "t,qp,rate,";
+	char line[sizeof(head)] = "";
+	FILE *f = fopen(csv, "r");
+	bool is = f && fgets(line, sizeof(line), f) && !strcmp(line, head);
+
+	if (f)
+		fclose(f);
+	return is;
+}
+
 bool out_plot_rates(const char *csv, const char *to)
 {
 	struct table t;
 	FILE *g;
 
-	if (!table_read(&t, csv) || !t.nseries)
+	if (!is_trace(csv) || !table_read(&t, csv) || !t.nseries)
 		return false;
 	g = gnuplot_open();
 	if (g)
