@@ -121,8 +121,10 @@ def sweep(run, path, out):
     runs = sorted(os.listdir(out))
     check(runs[0] == 'two.lab,switch.kmin=50K,switch.mark=egress' and len(runs) == 4, f'{runs}')
     said = run('compare', os.path.join(out, runs[0]), os.path.join(out, runs[1]))
-    check(said[0] == 0 and re.search(r'^queue\(sw0.2\).mean +[0-9.e+]+ +[0-9.e+]+ +[+-][0-9.]+ %', said[1], re.M),
-          f'{said}')
+    check(said[0] == 0 and re.search(r'^queue\(sw0.2\).mean +[0-9.]+K +[0-9.]+K +[+-][0-9.]+ %$', said[1], re.M)
+          and re.search(r'^goodput +[0-9.]+G +[0-9.]+G ', said[1], re.M)
+          and re.search(r'^done +- +-$', said[1], re.M)
+          and f'A: {out}/{runs[0]}\nB: {out}/{runs[1]}\n' in said[1], f'{said}')
 
 
 def ports(run, folder):
@@ -171,7 +173,7 @@ def main(rocilab, library):
             (('run', 'papr-8'), 2, "did you mean 'paper-8'?"),
             (('run',), 2, 'run needs the name of a scenario'),
             (('run', '--set', 'x', 'paper-8'), 2, '--set reads STATEMENT.KEY=VALUE'),
-            (('verify', '--library', '/nowhere'), 2, 'the library /nowhere: No such file or directory'),
+            (('verify', '--library', '/nowhere'), 2, 'there is no library in /nowhere (No such file or directory): name its folder with --library'),
             ((), 2, 'Usage: rocilab COMMAND'),
             (('simulate',), 2, "'simulate' is not a command: see 'rocilab help'"),
             (('verfy',), 2, "did you mean 'verify'?"),
