@@ -24,6 +24,10 @@ static char *read_file(const char *path)
 	n = text ? fread(text, 1, TEXT_MAX - 1, f) : 0;
 	if (text)
 		text[n] = '\0';
+	if (ferror(f)) { /* a folder */
+		free(text);
+		text = NULL;
+	}
 	fclose(f);
 	return text;
 }
@@ -37,7 +41,12 @@ static int not_found(const char *folder, const char *name, char *why, size_t siz
 	suggest_begin(&s, name);
 	for (int i = 0; i < n; i++)
 		suggest_try(&s, names[i]);
-	if (s.best)
+	if (n < 0)
+		snprintf(why, size,
+			"'%s' is no file, and there is no library in %s (%s): name its folder with "
+			"--library",
+			name, folder, strerror(-n));
+	else if (s.best)
 		snprintf(why, size, "'%s' is neither a file nor in %s; did you mean '%s'?", name,
 			folder, s.best);
 	else

@@ -3,10 +3,12 @@
 #include <getopt.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "bits.h"
 #include "gnuplot.h"
 #include "options.h"
 #include "out/out.h"
 #include "run.h"
+#include "suggest.h"
 
 #define WHY_SIZE 512u
 
@@ -40,6 +42,32 @@ static int compare(char **words, int n)
 	return out_compare(words[0], words[1], why, sizeof(why)) ? fail(why) : 0;
 }
 
+static int too_much(const char *command)
+{
+	char why[WHY_SIZE];
+
+	snprintf(why, sizeof(why), "%s takes no names: 'rocilab run NAME' runs one scenario",
+		command);
+	return fail(why);
+}
+
+static int unknown(const char *command)
+{
+	static const char *const known[] = {"run", "list", "verify", "plot", "compare", "help"};
+	char why[WHY_SIZE];
+	struct suggestion s;
+
+	suggest_begin(&s, command);
+	for (unsigned i = 0; i < ARRAY_SIZE(known); i++)
+		suggest_try(&s, known[i]);
+	if (s.best)
+		snprintf(why, sizeof(why), "'%s' is not a command; did you mean '%s'?", command,
+			s.best);
+	else
+		snprintf(why, sizeof(why), "'%s' is not a command: see 'rocilab help'", command);
+	return fail(why);
+}
+
 int main(int argc, char **argv)
 {
 	struct options o = {.library = ROCILAB_LIBRARY, .jobs = 1};
@@ -54,9 +82,9 @@ int main(int argc, char **argv)
 	if (!strcmp(command, "run"))
 		return run_scenarios(&o, argv, argc);
 	if (!strcmp(command, "list"))
-		return run_list(&o);
+		return argc ? too_much(command) : run_list(&o);
 	if (!strcmp(command, "verify"))
-		return run_verify(&o);
+		return argc ? too_much(command) : run_verify(&o);
 	if (!strcmp(command, "plot"))
 		return plot(argv, argc);
 	if (!strcmp(command, "compare"))
@@ -65,6 +93,8 @@ int main(int argc, char **argv)
 		options_help();
 		return 0;
 	}
+	if (*command)
+		return unknown(command);
 	options_usage(stderr);
 	return 2;
 }

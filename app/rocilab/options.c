@@ -122,8 +122,10 @@ static int take_value(struct options *o, int c, const char *text)
 		o->seeded = true;
 		o->seed = (uint64_t)v;
 	} else if (c == 'j') {
-		if (take_number(text, "--jobs", 1024, &v) || v < 1)
+		if (take_number(text, "--jobs", 1024, &v))
 			return 2;
+		if (v < 1)
+			return fail("--jobs needs a whole number from 1 on");
 		o->jobs = (unsigned)v;
 	} else {
 		if (!text_number(text, UNIT_TIME, &v) || v < 1)

@@ -51,13 +51,24 @@ static int on_host(struct parser *p)
 	return 0;
 }
 
+static bool has_word(const struct parser *p, const char *begin)
+{
+	for (unsigned i = 1; i < p->words; i++)
+		if (!strncmp(p->word[i], begin, strlen(begin)))
+			return true;
+	return false;
+}
+
 static int on_fault(struct parser *p)
 {
 	static const char *const kinds[] = {
 		[FAULT_CNP] = "cnp", [FAULT_ACK] = "ack", [FAULT_DATA] = "data"};
 	struct suggestion s;
 
-	for (unsigned i = 0; p->words > 1 && i < FAULT_KINDS; i++) {
+	if (p->words > 2 && has_word(p, "late=") && !has_word(p, "delay="))
+		return wrong(p, "late= is the part that delay= makes late: add one such as "
+				"delay=1ms");
+	for (unsigned i = 0; p->words > 2 && i < FAULT_KINDS; i++) {
 		struct fault_line *f = &p->s->fault[i];
 		const struct key keys[] = {
 			{"loss", KIND_PART, &f->loss, 0, 1, {0}},
@@ -72,7 +83,7 @@ static int on_fault(struct parser *p)
 	suggest_begin(&s, p->words > 1 ? p->word[1] : "");
 	for (unsigned i = 0; i < FAULT_KINDS; i++)
 		suggest_try(&s, kinds[i]);
-	if (s.best)
+	if (s.best && strcmp(s.best, p->word[1]))
 		return wrong(
 			p, "'%s' is not a kind of frames; did you mean '%s'?", p->word[1], s.best);
 	return wrong(p, "a fault reads 'fault cnp loss=50%%'; there are: cnp, ack, data");
@@ -129,7 +140,7 @@ static const struct statement {
 		"that "
 		"leave together"},
 	{"cc", on_cc, "cc ALGORITHM|off [profile=NAME] [PARAMETER=VALUE ...]",
-		"congestion control of all hosts"},
+		"congestion control of all hosts; the next lines are the algorithms"},
 	{"fault", on_fault, "fault cnp|ack|data loss=50% duplicate=1% delay=1ms late=10%",
 		"frames of hosts that are lost, come twice, or come later than others"},
 	{"seed", on_seed, "seed 1", "of everything random"},
@@ -157,9 +168,35 @@ static const struct statement {
 		"what must come out"},
 };
 
-static int read_line(struct parser *p, char *line)
+/* A second one would silently replace the first. */
+static bool is_once(const struct statement *s)
+{
+	return s->read == on_title || s->read == on_verify || s->read == on_topology ||
+	       s->read == on_cc || s->read == on_seed || s->read == on_measure;
+}
+
+static int read_statement(struct parser *p, unsigned i)
+{
+	if (is_once(&statements[i]) && p->seen & 1u << i)
+		return wrong(p, "there is a %s already", statements[i].name);
+	p->seen |= 1u << i;
+	return statements[i].read(p);
+}
+
+static int unknown_statement(struct parser *p, const char *name)
 {
 	struct suggestion s;
+
+	suggest_begin(&s, name);
+	for (unsigned i = 0; i < ARRAY_SIZE(statements); i++)
+		suggest_try(&s, statements[i].name);
+	if (s.best)
+		return wrong(p, "'%s' is not a statement; did you mean '%s'?", name, s.best);
+	return wrong(p, "'%s' is not a statement: see 'rocilab help'", name);
+}
+
+static int read_line(struct parser *p, char *line)
+{
 	char *save = NULL;
 	char *hash = strchr(line, '#');
 
@@ -173,15 +210,10 @@ static int read_line(struct parser *p, char *line)
 	}
 	if (!p->words)
 		return 0;
-	suggest_begin(&s, p->word[0]);
-	for (unsigned i = 0; i < ARRAY_SIZE(statements); i++) {
+	for (unsigned i = 0; i < ARRAY_SIZE(statements); i++)
 		if (!strcmp(p->word[0], statements[i].name))
-			return statements[i].read(p);
-		suggest_try(&s, statements[i].name);
-	}
-	if (s.best)
-		return wrong(p, "'%s' is not a statement; did you mean '%s'?", p->word[0], s.best);
-	return wrong(p, "'%s' is not a statement: see 'rocilab help'", p->word[0]);
+			return read_statement(p, i);
+	return unknown_statement(p, p->word[0]);
 }
 
 /* Applies --set to statements that a scenario may leave out, and does. */
@@ -205,6 +237,50 @@ static int set_absent(struct parser *p)
 	return 0;
 }
 
+/* Every value of the command line must have had its place. */
+static int check_settings(struct parser *p)
+{
+	for (unsigned i = 0; i < p->nsettings; i++) {
+		const struct setting *set = &p->settings[i];
+		unsigned k = 0;
+
+		if (set->used)
+			continue;
+		while (k < ARRAY_SIZE(statements) && strcmp(set->statement, statements[k].name))
+			k++;
+		if (k == ARRAY_SIZE(statements))
+			return unknown_statement(p, set->statement);
+		return wrong(p, "--set %s.%s: the scenario has no %s statement with settings",
+			set->statement, set->name, set->statement);
+	}
+	return 0;
+}
+
+/* Nothing after the end of the run would have an effect. */
+static int check_times(struct parser *p)
+{
+	const struct scenario *s = p->s;
+	char end[32];
+
+	text_of((double)s->to, UNIT_TIME, end, sizeof(end));
+	for (unsigned i = 0; i < s->events; i++) {
+		p->line = s->event[i].line;
+		if (s->event[i].at >= s->to)
+			return wrong(p, "the event comes after the end of the run, %s", end);
+	}
+	for (unsigned i = 0; i < s->expects; i++) {
+		p->line = s->expect[i].line;
+		if (s->expect[i].at > s->to)
+			return wrong(p, "that moment comes after the end of the run, %s", end);
+	}
+	for (unsigned i = 0; i < s->flow_lines; i++) {
+		p->line = s->flow[i].text_line;
+		if (s->flow[i].start[0] >= s->to)
+			return wrong(p, "the flow starts after the end of the run, %s", end);
+	}
+	return 0;
+}
+
 static int complete(struct parser *p)
 {
 	const struct scenario *s = p->s;
@@ -220,11 +296,8 @@ static int complete(struct parser *p)
 	if (!s->to)
 		return wrong(p, "there is no measure, so no end: add one such as "
 				"'measure 10ms..50ms'");
-	for (unsigned i = 0; i < p->nsettings; i++)
-		if (!p->settings[i].used)
-			return wrong(p, "--set %s.%s: the scenario has no %s statement",
-				p->settings[i].statement, p->settings[i].name,
-				p->settings[i].statement);
+	if (check_settings(p))
+		return -EINVAL;
 	if (s->fastcnp && !s->ip6)
 		return wrong(p, "fastcnp needs 'host ip=6': Fast CNPs are IPv6 packets");
 	if (s->control && s->cc.ops->wants_hops && !s->ip6)
@@ -237,7 +310,7 @@ static int complete(struct parser *p)
 	for (unsigned i = 0; i < s->traffic_lines; i++)
 		if (check_datagrams(p, &p->s->traffic[i].line))
 			return -EINVAL;
-	return 0;
+	return check_times(p);
 }
 
 int parse_scenario(struct scenario *s, const char *name, const char *text, struct setting *settings,
@@ -285,5 +358,7 @@ void parse_help(FILE *f)
 		fprintf(f, "  %s\n      %s\n", statements[i].syntax, statements[i].help);
 		if (statements[i].read == on_topology)
 			topology_help(f);
+		if (statements[i].read == on_cc)
+			cc_help(f);
 	}
 }

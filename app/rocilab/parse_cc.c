@@ -67,35 +67,96 @@ static int set_cc(struct parser *p, const char *name, const char *value)
 	return 0;
 }
 
-int on_cc(struct parser *p)
+/* @return the value of @p name on the command line, or NULL. */
+static const char *command_line(struct parser *p, const char *name)
 {
-	struct cc_config *cc = &p->s->cc;
-	const struct cc_ops *ops;
+	const char *value = NULL;
 
-	if (p->words < 2)
-		return wrong(p, "cc is followed by off or an algorithm");
-	p->s->control = strcmp(p->word[1], "off") != 0;
-	if (!p->s->control)
-		return 0;
-	ops = cc_find(p->word[1]);
-	if (!ops)
-		return unknown_word(p, "an algorithm", p->word[1], algorithm_name, NULL);
-	cc_config_init(cc, ops, 0, (double)p->s->rate);
+	for (unsigned i = 0; i < p->nsettings; i++) {
+		struct setting *s = &p->settings[i];
+
+		if (strcmp(s->statement, "cc") || strcmp(s->name, name))
+			continue;
+		s->used = true;
+		value = s->value;
+	}
+	return value;
+}
+
+/* The settings of the text, without its profile if there is @p another. */
+static int set_words(struct parser *p, bool another)
+{
 	for (unsigned i = 2; i < p->words; i++) {
 		char *value = strchr(p->word[i], '=');
 
 		if (!value)
 			return wrong(p, "'%s': cc takes settings such as profile=...", p->word[i]);
 		*value = '\0';
+		if (another && !strcmp(p->word[i], "profile"))
+			continue;
 		if (set_cc(p, p->word[i], value + 1))
 			return -EINVAL;
 	}
+	return 0;
+}
+
+/* The other settings of the command line. */
+static int set_others(struct parser *p)
+{
 	for (unsigned i = 0; i < p->nsettings; i++) {
-		if (strcmp(p->settings[i].statement, "cc"))
+		struct setting *s = &p->settings[i];
+
+		if (strcmp(s->statement, "cc") || !strcmp(s->name, "algorithm") ||
+			!strcmp(s->name, "profile"))
 			continue;
-		p->settings[i].used = true;
-		if (set_cc(p, p->settings[i].name, p->settings[i].value))
+		s->used = true;
+		if (set_param(p, s->name, s->value))
 			return -EINVAL;
 	}
 	return 0;
+}
+
+/* --set may choose another algorithm; the settings of the text do not apply to it then. */
+int on_cc(struct parser *p)
+{
+	const char *chosen = command_line(p, "algorithm");
+	const char *profile = command_line(p, "profile");
+	const struct cc_ops *ops;
+	bool same;
+
+	if (p->words < 2)
+		return wrong(p, "cc is followed by off or an algorithm");
+	same = !chosen || !strcmp(chosen, p->word[1]);
+	if (same)
+		chosen = p->word[1];
+	p->s->control = strcmp(chosen, "off") != 0;
+	if (!p->s->control)
+		return same && p->words > 2 ? wrong(p, "cc off takes no settings") : 0;
+	ops = cc_find(chosen);
+	if (!ops)
+		return unknown_word(p, "an algorithm", chosen, algorithm_name, NULL);
+	cc_config_init(&p->s->cc, ops, 0, (double)p->s->rate);
+	if (profile && set_cc(p, "profile", profile))
+		return -EINVAL;
+	if (same && set_words(p, profile != NULL))
+		return -EINVAL;
+	return set_others(p);
+}
+
+void cc_help(FILE *f)
+{
+	const struct cc_ops *ops;
+
+	for (unsigned i = 0; (ops = cc_algorithm(i)); i++) {
+		fprintf(f, "      cc %s\n          %s\n          profile=", ops->name, ops->title);
+		for (unsigned k = 0; k < ops->nprofiles; k++)
+			fprintf(f, "%s%s", k ? "|" : "", ops->profiles[k]);
+		fputc('\n', f);
+		for (unsigned k = 0; k < ops->nparams; k++) {
+			const struct cc_param *row = &ops->params[k];
+
+			fprintf(f, "          %s%s%s: %s\n", row->name, *row->unit ? ", " : "",
+				row->unit, row->help);
+		}
+	}
 }

@@ -74,6 +74,16 @@ static int find_port(struct parser *p, const char *arg, uint32_t *index)
 	return 0;
 }
 
+/* Says how a metric of a port or of a flow is written. */
+static int of_one(struct parser *p, const struct metric *m)
+{
+	int base = (int)strcspn(m->name, ".");
+	bool port = m->of == OF_PORT;
+
+	return wrong(p, "%s is of one %s, such as %.*s(%s)%s", m->name, port ? "port" : "flow",
+		base, m->name, port ? "sw0.0" : "0", m->name + base);
+}
+
 static int find_index(struct parser *p, const struct metric *m, const char *arg, uint32_t *index)
 {
 	uint32_t last;
@@ -82,6 +92,8 @@ static int find_index(struct parser *p, const struct metric *m, const char *arg,
 	if (m->of == OF_ALL)
 		return *arg ? wrong(p, "%s is of the whole network, without parentheses", m->name)
 			    : 0;
+	if (!*arg && m->of != OF_ANY_FLOW)
+		return of_one(p, m);
 	if (m->of == OF_PORT)
 		return find_port(p, arg, index);
 	if (m->of == OF_ANY_FLOW && !*arg)

@@ -83,7 +83,7 @@ int take_repeat(struct parser *p, unsigned first, uint64_t *count)
 
 int on_flow(struct parser *p)
 {
-	struct flow_line f = {.qps = 1, .size = 1048576, .count = 1};
+	struct flow_line f = {.text_line = p->line, .qps = 1, .size = 1048576, .count = 1};
 	uint64_t qps = 1;
 	const struct key keys[] = {
 		{"size", KIND_BYTES, &f.size, 1, 1ull << 30, {0}},
@@ -118,7 +118,7 @@ int flow_numbers(struct parser *p, const char *word, uint32_t *first, uint32_t *
 
 int on_at(struct parser *p)
 {
-	struct event_line e = {0};
+	struct event_line e = {.line = p->line};
 	double at;
 
 	if (p->words != 4 || !text_number(p->word[1], UNIT_TIME, &at) || at < 0)

@@ -33,6 +33,7 @@ struct parser {
 	unsigned line;
 	char *word[WORDS_MAX];
 	unsigned words;
+	unsigned seen; /* a bit per statement that may occur once, and did */
 	struct setting *settings;
 	unsigned nsettings;
 	char *why;
@@ -77,6 +78,9 @@ int network_file(struct parser *p, const char *path);
 
 /** Prints the topologies that there are. */
 void topology_help(FILE *f);
+
+/** Prints the algorithms of congestion control, their profiles and parameters. */
+void cc_help(FILE *f);
 
 /** Sets the operation of @p f if @p word is the name of one.  @return whether it is */
 bool take_op(const char *word, struct flow_line *f);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
 #include <stdarg.h>
 #include "parse_impl.h"
 
@@ -52,6 +53,8 @@ static int set_number(struct parser *p, const struct key *k, const char *value)
 
 	if (!text_number(value, unit_of[k->kind], &v))
 		return wrong(p, "'%s=%s' needs %s", k->name, value, text_what(unit_of[k->kind]));
+	if (k->kind == KIND_WHOLE && v != floor(v))
+		return wrong(p, "'%s=%s' needs a whole number", k->name, value);
 	if (v < k->min || v > k->max) {
 		char least[32], most[32];
 

@@ -128,8 +128,6 @@ static int read_network(struct parser *p)
 
 int on_topology(struct parser *p)
 {
-	if (p->s->net.hosts)
-		return wrong(p, "there is a topology already");
 	if (read_network(p))
 		return -EINVAL;
 	p->s->rate = line_of(&p->s->net);

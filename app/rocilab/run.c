@@ -182,7 +182,9 @@ static int with_library(const struct options *o, char ***names)
 	int n = library_list(o->library, names);
 
 	if (n < 0)
-		fprintf(stderr, "rocilab: the library %s: %s\n", o->library, strerror(-n));
+		fprintf(stderr,
+			"rocilab: there is no library in %s (%s): name its folder with --library\n",
+			o->library, strerror(-n));
 	return n;
 }
 

@@ -41,6 +41,7 @@ struct flow_line {
 	uint64_t count;	   /* messages; 0: without end */
 	uint64_t start[2]; /* ns: at random between them */
 	uint64_t gap;	   /* ns of silence after each message */
+	unsigned text_line;
 };
 
 enum traffic_pattern {
@@ -86,6 +87,7 @@ struct event_line {
 	uint64_t at; /* ns */
 	enum event_kind kind;
 	uint32_t first, last;
+	unsigned line; /* of the text */
 };
 
 enum expect_sign {

@@ -84,14 +84,32 @@ def files(run, path, out):
             f.write('<svg>of another run</svg>')
         check(run('plot', out)[0] == 0, 'plots again')
         check('rtt.svg' not in os.listdir(out), 'a plot of the run before is gone')
+        measured(run, out)
         live(run, out)
     for words, text in ((('run', '--out', out, '--capture', 'sw0.9', path), "'sw0.9' is not a port such as sw0.2"),
                         (('run', '--capture', 'sw0.1', path), 'need --out FOLDER'),
                         (('run', '--out', '/proc/none', path), '/proc/none: No such file'),
+                        (('plot', path, out), 'is it a qp.csv'),
                         (('plot', '/nowhere'), 'rocilab run --out'),
                         (('compare', out, '/nowhere'), '/nowhere/run.json')):
         said = run(*words)
         check(said[0] == 2 and text in said[2], f'{words}: {said}')
+
+
+def axis(folder, name):
+    """The largest number in a plot: that of its longest axis."""
+    with open(os.path.join(folder, name)) as f:
+        return max(float(n) for n in re.findall(r'>\s*([0-9.]+)\s*<', f.read()))
+
+
+def measured(run, folder):
+    """The distribution of queues is that of the measured time, without the burst at the begin."""
+    path, out = os.path.join(folder, 'late.lab'), os.path.join(folder, 'late')
+    with open(path, 'w') as f:
+        f.write('topology star hosts=4 rate=40G delay=1us\nhost ip=6\ncc hpcc\n'
+                'flow 0..3 -> 4 write size=1Mi repeat\nmeasure 2ms..3ms\n')
+    check(run('run', '--out', out, path)[0] == 0, 'a late measurement')
+    check(axis(out, 'queue-cdf.svg') < 40 < axis(out, 'queue.svg'), 'queues of the measured time')
 
 
 def sweep(run, path, out):
@@ -103,8 +121,10 @@ def sweep(run, path, out):
     runs = sorted(os.listdir(out))
     check(runs[0] == 'two.lab,switch.kmin=50K,switch.mark=egress' and len(runs) == 4, f'{runs}')
     said = run('compare', os.path.join(out, runs[0]), os.path.join(out, runs[1]))
-    check(said[0] == 0 and re.search(r'^queue\(sw0.2\).mean +[0-9.e+]+ +[0-9.e+]+ +[+-][0-9.]+ %', said[1], re.M),
-          f'{said}')
+    check(said[0] == 0 and re.search(r'^queue\(sw0.2\).mean +[0-9.]+K +[0-9.]+K +[+-][0-9.]+ %$', said[1], re.M)
+          and re.search(r'^goodput +[0-9.]+G +[0-9.]+G ', said[1], re.M)
+          and re.search(r'^done +- +-$', said[1], re.M)
+          and f'A: {out}/{runs[0]}\nB: {out}/{runs[1]}\n' in said[1], f'{said}')
 
 
 def ports(run, folder):
@@ -153,8 +173,14 @@ def main(rocilab, library):
             (('run', 'papr-8'), 2, "did you mean 'paper-8'?"),
             (('run',), 2, 'run needs the name of a scenario'),
             (('run', '--set', 'x', 'paper-8'), 2, '--set reads STATEMENT.KEY=VALUE'),
-            (('verify', '--library', '/nowhere'), 2, 'the library /nowhere: No such file or directory'),
-            (('simulate',), 2, 'Usage: rocilab COMMAND'),
+            (('verify', '--library', '/nowhere'), 2, 'there is no library in /nowhere (No such file or directory): name its folder with --library'),
+            ((), 2, 'Usage: rocilab COMMAND'),
+            (('simulate',), 2, "'simulate' is not a command: see 'rocilab help'"),
+            (('verfy',), 2, "did you mean 'verify'?"),
+            (('verify', 'paper-8'), 2, "verify takes no names: 'rocilab run NAME'"),
+            (('run', '--jobs', '0', 'paper-8'), 2, '--jobs needs a whole number from 1 on'),
+            (('run', '/tmp'), 2, "'/tmp' is neither a file nor"),
+            (('help',), 0, 'rp_ai_rate, Mb/s:'),
             (('--version',), 0, 'rocilab ')):
         said = run(*words)
         check(said[0] == code and text in said[1] + said[2], f'{words}: {said}')

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Two runs side by side. */
 #include <errno.h>
-#include <math.h>
 #include <string.h>
 #include <jansson.h>
+#include "metric.h"
 #include "out.h"
 
 static json_t *load(const char *folder, char *why, size_t size)
@@ -18,14 +18,23 @@ static json_t *load(const char *folder, char *why, size_t size)
 	return run;
 }
 
-static void print_pair(const char *name, const json_t *a, const json_t *b)
+/* What run.json writes for both "none" and "never". */
+static const char *show(const json_t *v, enum unit unit, char *text, size_t size)
 {
-	double x = json_is_number(a) ? json_number_value(a) : NAN;
-	double y = json_is_number(b) ? json_number_value(b) : NAN;
+	return json_is_number(v) ? text_of(json_number_value(v), unit, text, size) : "-";
+}
 
-	printf("%-28s %14.6g %14.6g", name, x, y);
-	if (isfinite(x) && isfinite(y) && x != 0)
-		printf(" %+8.1f %%", (y / x - 1) * 100);
+/* @p key: of a metric */
+static void print_pair(const char *name, const char *key, const json_t *a, const json_t *b)
+{
+	const struct metric *m = metric_find(key);
+	enum unit unit = m ? m->unit : UNIT_NONE;
+	char text[2][32];
+
+	printf("%-28s %14s %14s", name, show(a, unit, text[0], sizeof(text[0])),
+		show(b, unit, text[1], sizeof(text[1])));
+	if (json_is_number(a) && json_is_number(b) && json_number_value(a) != 0)
+		printf(" %+8.1f %%", (json_number_value(b) / json_number_value(a) - 1) * 100);
 	putchar('\n');
 }
 
@@ -63,20 +72,12 @@ static void print_ports(json_t *a, json_t *b)
 		if (!other || (!mean_of(p) && !mean_of(other)))
 			continue;
 		snprintf(name, sizeof(name), "queue(%s).mean", port);
-		print_pair(name, json_object_get(p, "queue.mean"),
+		print_pair(name, "queue.mean", json_object_get(p, "queue.mean"),
 			json_object_get(other, "queue.mean"));
 		snprintf(name, sizeof(name), "queue(%s).p99", port);
-		print_pair(
-			name, json_object_get(p, "queue.p99"), json_object_get(other, "queue.p99"));
+		print_pair(name, "queue.p99", json_object_get(p, "queue.p99"),
+			json_object_get(other, "queue.p99"));
 	}
-}
-
-/* The end of a path that is too long for its column. */
-static const char *last_of(const char *path)
-{
-	size_t len = strlen(path);
-
-	return len > 14 ? path + len - 14 : path;
 }
 
 int out_compare(const char *a, const char *b, char *why, size_t size)
@@ -86,9 +87,9 @@ int out_compare(const char *a, const char *b, char *why, size_t size)
 	json_t *value;
 
 	if (y) {
-		printf("%-28s %14.14s %14.14s\n", "", last_of(a), last_of(b));
-		json_object_foreach(json_object_get(x, "results"), key, value)
-			print_pair(key, value, json_object_get(json_object_get(y, "results"), key));
+		printf("A: %s\nB: %s\n%-28s %14s %14s\n", a, b, "", "A", "B");
+		json_object_foreach(json_object_get(x, "results"), key, value) print_pair(
+			key, key, value, json_object_get(json_object_get(y, "results"), key));
 		print_ports(x, y);
 	}
 	json_decref(x);

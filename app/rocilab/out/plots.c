@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Plots of the CSV files, as SVG by gnuplot. Points are written into its input, so it reads no
  * file, and a series may be thinned. */
+#include <string.h>
 #include <unistd.h>
+#include <jansson.h>
 #include "bits.h"
 #include "gnuplot.h"
 #include "out.h"
@@ -9,6 +11,7 @@
 
 #define CURVES	 16u /* of one plot */
 #define COLOURS	 8u
+#define DASHES	 4u
 #define QUEUES	 6u
 #define SIZES	 24u /* steps of the plot of slowdown by size */
 #define RATE	 2u  /* columns of qp.csv */
@@ -49,13 +52,15 @@ static void begin(FILE *g, const char *folder, const char *name, const char *tit
 		title, x, y);
 }
 
-/* A block of points of series @p i. */
-static void curve(
-	FILE *g, const struct table *t, unsigned i, unsigned column, double by, unsigned id)
+/* A block of points of series @p i, those of @p from seconds on. */
+static void curve(FILE *g, const struct table *t, unsigned i, unsigned column, double by,
+	unsigned id, double from)
 {
 	fprintf(g, "$d%u << EOD\n", id);
 	for (size_t r = i; r < t->rows; r += t->nseries)
-		fprintf(g, "%.6f %.6g\n", table_at(t, r, 0) * MS, table_at(t, r, column) * by);
+		if (table_at(t, r, 0) >= from)
+			fprintf(g, "%.6f %.6g\n", table_at(t, r, 0) * MS,
+				table_at(t, r, column) * by);
 	fputs("EOD\n", g);
 }
 
@@ -72,8 +77,6 @@ static bool has_any(const struct table *t, unsigned column)
 			return true;
 	return false;
 }
-
-/* Fairness says something only if most flows send while any does. */
 
 /* The @p most series with the largest mean of @p column, without those that are always 0 if any is
  * not. */
@@ -102,6 +105,19 @@ static void choose(struct choice *c, const struct table *t, unsigned column, uns
 			c->series[c->n++] = i;
 }
 
+/* Curve @p i, which no other one looks like, in print without colours either. */
+static void look(FILE *g, unsigned i)
+{
+	fprintf(g, "lc %u dt %u ", i % COLOURS + 1, (i + i / COLOURS) % DASHES + 1);
+}
+
+/* Says in the legend that there are more. */
+static void count(FILE *g, const struct choice *c, const struct table *t)
+{
+	if (c->n < t->nseries)
+		fprintf(g, "set key title '%u of %u'\n", c->n, t->nseries);
+}
+
 /* One curve for each of the chosen QPs. */
 static void over_time(FILE *g, const struct table *t, unsigned column, double by, const char *style)
 {
@@ -109,10 +125,13 @@ static void over_time(FILE *g, const struct table *t, unsigned column, double by
 
 	choose(&c, t, GOODPUT, CURVES);
 	for (unsigned i = 0; i < c.n; i++)
-		curve(g, t, c.series[i], column, by, i);
-	for (unsigned i = 0; i < c.n; i++)
-		fprintf(g, "%s$d%u with %s lc %u dt %u title 'QP %s'", i ? ", " : "plot ", i, style,
-			i % COLOURS + 1, i / COLOURS + 1, t->series[c.series[i]]);
+		curve(g, t, c.series[i], column, by, i, 0);
+	count(g, &c, t);
+	for (unsigned i = 0; i < c.n; i++) {
+		fprintf(g, "%s$d%u with %s ", i ? ", " : "plot ", i, style);
+		look(g, i);
+		fprintf(g, "title 'QP %s'", t->series[c.series[i]]);
+	}
 	fputc('\n', g);
 }
 
@@ -145,6 +164,7 @@ static bool is_used(const struct table *t, unsigned column)
 	return false;
 }
 
+/* Fairness says something only if most flows send while any does. */
 static bool compete(const struct table *t)
 {
 	size_t sending = 0, could = 0;
@@ -193,29 +213,48 @@ static void rates(FILE *g, const char *folder, const struct table *t, bool live)
 
 /* --- queues ------------------------------------------------------------------------------- */
 
+/* When the measurement begins, in seconds; 0 if that is not known, or no row of @p t follows. */
+static double measured_from(const char *folder, const struct table *t)
+{
+	char path[OUT_PATH];
+	json_t *run = json_load_file(out_path(path, folder, "run.json"), 0, NULL);
+	json_t *parameters = json_object_get(run, "parameters");
+	double ns = json_number_value(json_array_get(json_object_get(parameters, "measure_ns"), 0));
+
+	json_decref(run);
+	return table_at(t, t->rows - 1, 0) > ns * 1e-9 ? ns * 1e-9 : 0;
+}
+
+static void queue_curves(FILE *g, const struct table *t, const struct choice *c, const char *how)
+{
+	count(g, c, t);
+	for (unsigned i = 0; i < c->n; i++) {
+		fprintf(g, "%s$d%u %s with lines ", i ? ", " : "plot ", i, how);
+		look(g, i);
+		fprintf(g, "title '%s'", t->series[c->series[i]]);
+	}
+	fputc('\n', g);
+}
+
 /* The ports with the longest queues. */
 static void queues(FILE *g, const char *folder, const struct table *t)
 {
 	struct choice c;
+	double from;
 
 	if (!has_any(t, QUEUE))
 		return;
 	choose(&c, t, QUEUE, QUEUES);
 	begin(g, folder, "queue.svg", "bytes that wait at a port", TIME, "queue (KB)");
 	for (unsigned i = 0; i < c.n; i++)
-		curve(g, t, c.series[i], QUEUE, 1e-3, i);
+		curve(g, t, c.series[i], QUEUE, 1e-3, i, 0);
+	queue_curves(g, t, &c, "");
+	from = measured_from(folder, t);
+	begin(g, folder, "queue-cdf.svg", "part of the measured time in which no more wait",
+		"queue (KB)", "part of the time");
 	for (unsigned i = 0; i < c.n; i++)
-		fprintf(g, "%s$d%u with lines title '%s'", i ? ", " : "plot ", i,
-			t->series[c.series[i]]);
-	fputc('\n', g);
-	begin(g, folder, "queue-cdf.svg", "part of the time in which no more wait", "queue (KB)",
-		"part of the time");
-	for (unsigned i = 0; i < c.n; i++)
-		curve(g, t, c.series[i], QUEUE, 1e-3, i);
-	for (unsigned i = 0; i < c.n; i++)
-		fprintf(g, "%s$d%u using 2:(1) smooth cnormal with lines title '%s'",
-			i ? ", " : "plot ", i, t->series[c.series[i]]);
-	fputc('\n', g);
+		curve(g, t, c.series[i], QUEUE, 1e-3, i, from);
+	queue_curves(g, t, &c, "using 2:(1) smooth cnormal");
 }
 
 /* --- messages ----------------------------------------------------------------------------- */
@@ -297,12 +336,25 @@ bool out_plots(const char *folder)
 	return gnuplot_close(g);
 }
 
+/* Whether the file @p csv begins as a qp.csv does. */
+static bool is_trace(const char *csv)
+{
+	static const char head[] = "t,qp,rate,";
+	char line[sizeof(head)] = "";
+	FILE *f = fopen(csv, "r");
+	bool is = f && fgets(line, sizeof(line), f) && !strcmp(line, head);
+
+	if (f)
+		fclose(f);
+	return is;
+}
+
 bool out_plot_rates(const char *csv, const char *to)
 {
 	struct table t;
 	FILE *g;
 
-	if (!table_read(&t, csv) || !t.nseries)
+	if (!is_trace(csv) || !table_read(&t, csv) || !t.nseries)
 		return false;
 	g = gnuplot_open();
 	if (g)

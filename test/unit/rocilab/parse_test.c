@@ -152,6 +152,20 @@ static void parse_scenario__names_line_and_suggestion(void **state)
 		{"cc dcqcn rp_ai_rat=4\n", "did you mean 'rp_ai_rate'?"},
 		{"cc dcqcn rp_ai_rate=0.5\n", "needs a whole number from 1 to"},
 		{"fault pause loss=1%\n", "there are: cnp, ack, data"},
+		{"fault cnp\n", "a fault reads 'fault cnp loss=50%'"},
+		{"fault ack late=5%\n", "add one such as delay=1ms"},
+		{"cc off profile=paper\n", "cc off takes no settings"},
+		{"topology star hosts=2.5\n", "'hosts=2.5' needs a whole number"},
+		{STAR STAR, "x:2: there is a topology already"},
+		{TIME TIME, "x:2: there is a measure already"},
+		{"seed 1\nseed 2\n", "x:2: there is a seed already"},
+		{"cc dcqcn\ncc swift\n", "x:2: there is a cc already"},
+		{STAR FLOW "at 1100ms stop 0\n" TIME "\n",
+			"x:3: the event comes after the end of the run, 1.1s"},
+		{STAR FLOW TIME "expect rate(0) at 2s 1G\n",
+			"x:4: that moment comes after the end of the run, 1.1s"},
+		{STAR "flow 0 -> 8 write start=2s\n" TIME "\n",
+			"x:2: the flow starts after the end of the run, 1.1s"},
 		{STAR "flow 0..8 -> 8 write\n", "x:2: host 8 would send to itself"},
 		{STAR "flow 0..9 -> 8 write\n", "x:2: the topology has hosts 0..8"},
 		{STAR "flow 0..7 to 8 write\n", "a flow reads 'flow 0..7 -> 8"},
@@ -172,7 +186,10 @@ static void parse_scenario__names_line_and_suggestion(void **state)
 			"sw0.0 to sw0.8"},
 		{STAR FLOW TIME "expect queue(sw0->9).mean 1K\n",
 			"'sw0->9' is not a cable of a switch"},
-		{STAR FLOW TIME "expect queue.mean 1K\n", "'' is not a port"},
+		{STAR FLOW TIME "expect queue.mean 1K\n",
+			"queue.mean is of one port, such as queue(sw0.0).mean"},
+		{STAR FLOW TIME "expect alpha at 1ms 1\n",
+			"alpha is of one flow, such as alpha(0)"},
 		{STAR FLOW TIME "expect jain(0) 1\n", "jain is of the whole network"},
 		{STAR FLOW TIME "expect goodput(0..2) 1G\n", "goodput is of one flow"},
 		{STAR FLOW TIME "expect jain = 1\n",
@@ -211,6 +228,7 @@ static void parse_scenario__settings_replace(void **state)
 	struct setting set[] = {{"switch", "kmin", "7K", false}, {"cc", "rp_ai_rate", "3", false}};
 	struct setting wrong = {"switch", "kmn", "7K", false};
 	struct setting nowhere = {"fault", "loss", "7%", false};
+	struct setting wrong_statement = {"swich", "kmin", "7K", false};
 	struct setting absent = {"host", "window", "7", false};
 	const char *text = STAR "switch kmin=5K kmax=200K pmax=1%\ncc dcqcn\n" FLOW TIME;
 
@@ -221,8 +239,43 @@ static void parse_scenario__settings_replace(void **state)
 	assert_non_null(strstr(why, "did you mean 'kmin'?"));
 	assert_int_equal(parse_scenario(&s, "x", text, &nowhere, 1, why, sizeof(why)), -EINVAL);
 	assert_non_null(strstr(why, "the scenario has no fault statement"));
+	assert_int_equal(
+		parse_scenario(&s, "x", text, &wrong_statement, 1, why, sizeof(why)), -EINVAL);
+	assert_non_null(strstr(why, "'swich' is not a statement; did you mean 'switch'?"));
 	assert_int_equal(parse_scenario(&s, "x", text, &absent, 1, why, sizeof(why)), 0);
 	assert_int_equal(s.window, 7);
+}
+
+static double cc_value(const char *name)
+{
+	return s.cc.value[cc_find_param(s.cc.ops, name)];
+}
+
+/* --set cc.algorithm and cc.profile: what the text says of the other algorithm does not count, and
+ * a profile comes before the parameters that differ from it. Twice, as verify reads them. */
+static void parse_scenario__another_algorithm(void **state)
+{
+	struct setting swift[] = {
+		{"cc", "base_target", "30", false}, {"cc", "algorithm", "swift", false}};
+	struct setting same[] = {{"cc", "rp_ai_rate", "4", false},
+		{"cc", "profile", "connectx", false}, {"cc", "algorithm", "dcqcn", false}};
+	struct setting off = {"cc", "algorithm", "off", false};
+	struct setting none = {"cc", "algorithm", "swft", false};
+	const char *text = STAR "cc dcqcn profile=paper rp_hai_rate=77\n" FLOW TIME;
+
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(parse_scenario(&s, "x", text, swift, 2, why, sizeof(why)), 0);
+		assert_string_equal(s.cc.ops->name, "swift");
+		assert_float_equal(cc_value("base_target"), 30, 0);
+		assert_int_equal(parse_scenario(&s, "x", text, same, 3, why, sizeof(why)), 0);
+		assert_string_equal(s.cc.ops->profiles[s.cc.profile], "connectx");
+		assert_float_equal(cc_value("rp_hai_rate"), 77, 0);
+		assert_float_equal(cc_value("rp_ai_rate"), 4, 0);
+	}
+	assert_int_equal(parse_scenario(&s, "x", text, &off, 1, why, sizeof(why)), 0);
+	assert_false(s.control);
+	assert_int_equal(parse_scenario(&s, "x", text, &none, 1, why, sizeof(why)), -EINVAL);
+	assert_non_null(strstr(why, "'swft' is not an algorithm; did you mean 'swift'?"));
 }
 
 /* Any text: the parser ends, within its memory. */
@@ -274,6 +327,7 @@ int main(void)
 		cmocka_unit_test(parse_scenario__expectations),
 		cmocka_unit_test(parse_scenario__names_line_and_suggestion),
 		cmocka_unit_test(parse_scenario__settings_replace),
+		cmocka_unit_test(parse_scenario__another_algorithm),
 		cmocka_unit_test(parse_scenario__survives_anything),
 		cmocka_unit_test(parse_flow__datagrams),
 	};
