@@ -37,9 +37,9 @@ static bool flags_of(uintptr_t at, char *line, size_t size)
 	return false;
 }
 
-/* Whether @p off is news to the page at @p at: it then had @p on, named @p flag, which it has again.
- * Another thread may have changed the mapping's bounds instead, by what it maps or unmaps beside
- * it: then the page's neighbour in the mapping tells, which has what all of it had. */
+/* Whether @p off is news to the page at @p at: it then had @p on, named @p flag, which it has
+ * again. Another thread may have changed the mapping's bounds instead, by what it maps or unmaps
+ * beside it: then the page's neighbour in the mapping tells, which has what all of it had. */
 static bool had(const struct vma *v, uintptr_t at, int off, int on, const char *flag)
 {
 	uintptr_t beside = at + page_of(v) < v->end ? at + page_of(v) : at - page_of(v);
