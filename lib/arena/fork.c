@@ -474,7 +474,7 @@ static void copy_pages(const struct shot *sh, uintptr_t s, size_t len, uint8_t *
 		size_t n = then ? then->first + (at - then->s) / arena.page : 0;
 
 		if (then && atomic_load(&fk.is_aside[n]))
-			memcpy(to + i * arena.page, fk.aside + n * arena.page, arena.page);
+			raw_copy(to + i * arena.page, fk.aside + n * arena.page, arena.page);
 	}
 }
 

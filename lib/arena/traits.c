@@ -11,22 +11,11 @@
 #include "raw.h"
 
 #define MPOL_F_ADDR 2
+#define FLAGS_LINE  512 /* bytes, more than the kernel's flags need */
 
-/* Whether @p off is news to the page at @p at: it then had @p on, which it has again. */
-static bool had(const struct vma *v, uintptr_t at, int off, int on)
-{
-	struct vma now;
-
-	if (raw_madvise((void *)at, page_of(v), off))
-		return false;
-	if (v->end - v->start == page_of(v) || maps_again(&arena.maps) ||
-		!maps_find(&arena.maps, at, &now))
-		return false;
-	if (now.start == v->start && now.end == v->end)
-		return false;
-	raw_madvise((void *)at, page_of(v), on);
-	return true;
-}
+/* Their names in smaps. */
+#define NO_FORK " dc"
+#define NO_DUMP " dd"
 
 /* The line "VmFlags:" of the mapping at @p at. */
 static bool flags_of(uintptr_t at, char *line, size_t size)
@@ -48,6 +37,28 @@ static bool flags_of(uintptr_t at, char *line, size_t size)
 	return false;
 }
 
+/* Whether @p off is news to the page at @p at: it then had @p on, named @p flag, which it has
+ * again. Another thread may have changed the mapping's bounds instead, by what it maps or unmaps
+ * beside it: then the page's neighbour in the mapping tells, which has what all of it had. */
+static bool had(const struct vma *v, uintptr_t at, int off, int on, const char *flag)
+{
+	uintptr_t beside = at + page_of(v) < v->end ? at + page_of(v) : at - page_of(v);
+	char line[FLAGS_LINE];
+	struct vma now;
+
+	if (raw_madvise((void *)at, page_of(v), off))
+		return false;
+	if (v->end - v->start == page_of(v) || maps_again(&arena.maps) ||
+		!maps_find(&arena.maps, at, &now))
+		return false;
+	if (now.start == v->start && now.end == v->end)
+		return false;
+	if (!flags_of(beside, line, sizeof(line)) || !strstr(line, flag))
+		return false;
+	raw_madvise((void *)at, page_of(v), on);
+	return true;
+}
+
 /* Nothing is written back to private memory, so only the refusal of locked pages is left of it. */
 static bool is_locked(const struct vma *v, uintptr_t at)
 {
@@ -57,12 +68,12 @@ static bool is_locked(const struct vma *v, uintptr_t at)
 /* A mapping of one page cannot be split, so it has to be looked up. */
 static bool look_up(const struct vma *v, uintptr_t at, struct traits *t)
 {
-	char line[512];
+	char line[FLAGS_LINE];
 
 	if (v->end - v->start != page_of(v) || !flags_of(at, line, sizeof(line)))
 		return false;
-	t->no_fork = strstr(line, " dc");
-	t->no_dump = strstr(line, " dd");
+	t->no_fork = strstr(line, NO_FORK);
+	t->no_dump = strstr(line, NO_DUMP);
 	return true;
 }
 
@@ -72,8 +83,8 @@ int traits_of(const struct vma *v, uintptr_t at, struct traits *t)
 	t->locked = is_locked(v, at);
 	/* The kernel refuses it for memory that is not made of pages of its own. */
 	if (!look_up(v, at, t)) {
-		t->no_dump = had(v, at, MADV_DODUMP, MADV_DONTDUMP);
-		t->no_fork = had(v, at, MADV_DOFORK, MADV_DONTFORK);
+		t->no_dump = had(v, at, MADV_DODUMP, MADV_DONTDUMP, NO_DUMP);
+		t->no_fork = had(v, at, MADV_DOFORK, MADV_DONTFORK, NO_FORK);
 	}
 	if (syscall(SYS_get_mempolicy, &t->policy, t->nodes, sizeof(t->nodes) * 8, at, MPOL_F_ADDR))
 		t->policy = 0;

@@ -160,7 +160,7 @@ static struct cause_note *note_wqe(struct qp *qp, enum cause why)
 	n->len = w->length;
 	n->key = w->rkey;
 	n->va = w->remote_addr;
-	n->heard = qp->comp.acked || qp->comp.rd_done;
+	n->heard = qp_heard(qp);
 	return n;
 }
 
@@ -354,7 +354,7 @@ void cause_not_ready(struct qp *qp, const struct pkt *pkt, uint64_t now)
 
 void cause_old_ack(struct qp *qp, const struct pkt *pkt)
 {
-	if (qp->comp.acked || qp->comp.rd_done || !seq24_lt(pkt->psn, qp->comp.una))
+	if (qp_heard(qp) || !seq24_lt(pkt->psn, qp->comp.una))
 		return;
 	qp->why.old_ack_psn = pkt->psn;
 	qp->why.old_acks++;
@@ -388,7 +388,7 @@ static void note_qp(struct drop_note *n, const struct qp *qp)
 	n->epsn = qp->resp.epsn;
 	n->una = qp->comp.una;
 	n->begun = qp->comm_est;
-	n->heard = qp->comp.acked || qp->comp.rd_done;
+	n->heard = qp_heard(qp);
 }
 
 static void note_packet(struct drop_note *n, const struct pkt *pkt)

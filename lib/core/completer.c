@@ -475,6 +475,14 @@ static uint8_t check_read_resp(const struct qp *qp, const struct send_wqe *w, co
 	return 0;
 }
 
+/* Of a READ without frames the source, which is the peer's, may have faulted: as in recv.c. */
+static NOINLINE void scatter_fault(struct core *c, struct qp *qp, uint32_t lkey)
+{
+	c->count.access_faults++;
+	if (!mr_find(c->cfg.mrs, lkey))
+		cause_plain(qp, CAUSE_READ_FAULT, 0);
+}
+
 /* Places the payload as the WQE's SGEs say, at message offset @p off (REQ-45). */
 static ALWAYS_INLINE uint8_t scatter(struct core *c, struct qp *qp, struct send_wqe *w,
 	uint32_t off, const uint8_t *data, uint32_t len)
@@ -497,8 +505,7 @@ static ALWAYS_INLINE uint8_t scatter(struct core *c, struct qp *qp, struct send_
 			return ABI_WC_LOC_PROT_ERR;
 		}
 		if (!uaccess_place(core_memory(c), ptr, data, part)) {
-			c->count.access_faults++;
-			cause_plain(qp, CAUSE_READ_FAULT, 0);
+			scatter_fault(c, qp, sge->lkey);
 			return ABI_WC_LOC_PROT_ERR;
 		}
 		off = 0;

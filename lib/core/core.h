@@ -306,6 +306,12 @@ static inline bool core_tx_urgent(const struct core *c)
 	return (c->np.owed | (c->urgent_ways & c->open)) != 0;
 }
 
+/** @return whether the last core_tx() delivered something without frames. */
+static inline bool core_tx_direct(const struct core *c)
+{
+	return c->direct_room != DIRECT_ROUND;
+}
+
 /** Sets which egresses can take a burst from now on, a bit for each. Initially all are open. */
 void core_open_egress(struct core *c, uint32_t open);
 

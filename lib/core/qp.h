@@ -342,4 +342,13 @@ static inline uint32_t qp_owner(const struct qp *qp)
 	return atomic_load_explicit(&qp->owner, memory_order_acquire);
 }
 
+/** @return whether the peer of @p qp has acknowledged something since RTS, by a response or without
+ *  frames: una has moved, which is all that direct.c tells of it. Any thread. */
+static inline bool qp_heard(const struct qp *qp)
+{
+	return __atomic_load_n(&qp->comp.una, __ATOMIC_RELAXED) != qp->why.sq_psn ||
+	       __atomic_load_n(&qp->comp.acked, __ATOMIC_RELAXED) ||
+	       __atomic_load_n(&qp->comp.rd_done, __ATOMIC_RELAXED);
+}
+
 #endif

@@ -73,10 +73,8 @@ static NOINLINE bool shared_take(struct core *c, struct qp *qp, struct srq *srq)
 	}
 	if (srq_limit_reached(srq)) /* by what is left, or by a take that failed (SRQ-04) */
 		srq_event(c, srq, ABI_EVENT_SRQ_LIMIT_REACHED);
-	if (taken == SRQ_EMPTY) {
-		atomic_fetch_add_explicit(&srq->starved, 1, memory_order_relaxed);
+	if (taken == SRQ_EMPTY)
 		return false;
-	}
 	qp->rq.next++; /* for the trace and for queries */
 	wqe_read(qp, &copy, srq->max_sge, srq->pd);
 	return true;
@@ -136,11 +134,20 @@ enum cause recv_wqe_hopeless(const struct core *c, const struct qp *qp)
 									: CAUSE_NONE;
 }
 
+void recv_starved(struct core *c, const struct qp *qp)
+{
+	struct srq *srq = srq_of(c, qp);
+
+	c->count.out_of_buffer++;
+	if (srq)
+		atomic_fetch_add_explicit(&srq->starved, 1, memory_order_relaxed);
+}
+
 enum drop recv_wqe_missed(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
 	enum cause why = recv_wqe_hopeless(c, qp);
 
-	c->count.out_of_buffer++;
+	recv_starved(c, qp);
 	if (unlikely(why != CAUSE_NONE)) {
 		cause_request(c, qp, pkt, why);
 		qp_event(c, qp, ABI_EVENT_QP_FATAL);
@@ -228,6 +235,15 @@ NOINLINE void recv_complete(
 	complete(c, qp, status, pkt, now);
 }
 
+/* The fault has withdrawn the region whose page was gone (decision 0003). Without frames that may
+ * be the source, and then it is none of this QP's errors. */
+static NOINLINE void place_fault(struct core *c, struct qp *qp, uint32_t lkey)
+{
+	c->count.access_faults++;
+	if (!mr_find(c->cfg.mrs, lkey))
+		cause_plain(qp, CAUSE_RECV_FAULT, 0);
+}
+
 static ALWAYS_INLINE uint8_t place(
 	struct core *c, struct qp *qp, uint64_t off, const uint8_t *data, uint32_t len)
 {
@@ -251,8 +267,7 @@ static ALWAYS_INLINE uint8_t place(
 			return ABI_WC_LOC_PROT_ERR;
 		}
 		if (!uaccess_place(core_memory(c), ptr, data, part)) {
-			c->count.access_faults++;
-			cause_plain(qp, CAUSE_RECV_FAULT, 0);
+			place_fault(c, qp, sge->lkey);
 			return ABI_WC_LOC_PROT_ERR;
 		}
 		data += part;

@@ -23,6 +23,10 @@ bool recv_wqe_take_rc(struct core *c, struct qp *qp);
  *  CAUSE_XRC_SRQ (XRC-04); CAUSE_NONE: there may be one. */
 enum cause recv_wqe_hopeless(const struct core *c, const struct qp *qp);
 
+/** Counts a message that found no WQE: here and not where one is taken, as a message is looked at
+ *  again by frames after direct.c. */
+void recv_starved(struct core *c, const struct qp *qp);
+
 /** A packet of a service that cannot ask its peer to wait found no WQE: it is lost, and the QP
  * fails if there will never be one (SRQ-08).  @return DROP_NO_RECV_WQE. */
 enum drop recv_wqe_missed(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now);

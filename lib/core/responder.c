@@ -148,7 +148,7 @@ void responder_not_ready(struct core *c, struct qp *qp, uint8_t timer)
  * SRQ-03). */
 static enum outcome receiver_not_ready(struct core *c, struct qp *qp)
 {
-	c->count.out_of_buffer++;
+	recv_starved(c, qp);
 	responder_not_ready(c, qp, qp->attr.min_rnr_timer);
 	return DONE;
 }

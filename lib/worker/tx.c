@@ -227,7 +227,7 @@ unsigned tx_poll(struct worker *w)
 	n = core_tx(&w->core, w->txd, unlikely(worker_is_late(w)) ? (w->nspare + 1) / 2 : w->nspare,
 		now);
 	if (!n)
-		return kernel;
+		return kernel + core_tx_direct(&w->core);
 	if (unlikely(captured(w) || core_telemetry(&w->core)))
 		dispatch_burst(w, n, true, now);
 	else

@@ -25,6 +25,7 @@ static void on_sigbus(int sig, siginfo_t *info, void *ctx)
 		mmap(hole.mr.base + HOLE_PAGE, HOLE_PAGE, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
 		_exit(99);
+	atomic_store(&hole.host->mrs.slot[HOLE_KEY >> 8], NULL); /* decision 0003 */
 	hole.host->faults++;
 }
 

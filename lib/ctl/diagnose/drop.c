@@ -339,7 +339,7 @@ bool drop_matters(struct ctl *ctl, const struct qp_obj *o, enum drop why, const 
 	case DROP_PSN_AHEAD:
 		return o && psn_is_wrong(o, n, last);
 	case DROP_GHOST_ACK: /* while nothing was ever acknowledged */
-		return o && !n->heard && !o->qp->comp.acked && !o->qp->comp.rd_done;
+		return o && !n->heard && !qp_heard(o->qp);
 	case DROP_QPN_UNKNOWN: /* late responses to a destroyed QP are harmless */
 		return !response;
 	case DROP_QP_STATE: /* a QP in ERR has its own explanation */

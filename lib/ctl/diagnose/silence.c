@@ -135,7 +135,7 @@ bool diagnose_old_acks(struct sentence *t, const struct qp *qp)
 {
 	uint32_t n = __atomic_load_n(&qp->why.old_acks, __ATOMIC_RELAXED);
 
-	if (!n || __atomic_load_n(&qp->comp.acked, __ATOMIC_RELAXED))
+	if (!n || qp_heard(qp))
 		return false;
 	sentence_add(t,
 		"The peer responds with old ACKs (%u, the latest of PSN 0x%x) that precede the "

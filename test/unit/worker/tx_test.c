@@ -19,7 +19,7 @@ struct hand {
 	unsigned all_buffers;
 };
 
-static int up(void **state)
+static int rise(void **state, bool local)
 {
 	static struct hand h;
 
@@ -29,10 +29,20 @@ static int up(void **state)
 	h.all_buffers = rig_free_buffers(h.w);
 	rig_qp_up(&h.r, &h.a, 5, 0);
 	rig_qp_up(&h.r, &h.b, 6, 0);
-	rig_connect(&h.r, &h.a, &h.b, 0, false);
-	rig_connect(&h.r, &h.b, &h.a, 1, false);
+	rig_connect(&h.r, &h.a, &h.b, 0, local);
+	rig_connect(&h.r, &h.b, &h.a, !local, local);
 	*state = &h;
 	return 0;
+}
+
+static int up(void **state)
+{
+	return rise(state, false);
+}
+
+static int up_local(void **state)
+{
+	return rise(state, true);
 }
 
 static int down(void **state)
@@ -81,6 +91,19 @@ static void tx_poll__sends_what_was_posted(void **state)
 	assert_int_equal(rig_free_buffers(h->w), h->all_buffers - h->w->nspare);
 	tx_release(h->w);
 	assert_int_equal(rig_free_buffers(h->w), h->all_buffers);
+}
+
+/* A round that moves bytes without frames has worked: its worker must not fall asleep. */
+static void tx_poll__without_frames_is_work(void **state)
+{
+	struct hand *h = *state;
+
+	rig_write(&h->a, &h->b, 1024);
+	assert_int_equal(doorbell_poll(h->w), 1);
+	assert_int_equal(tx_poll(h->w), 1);
+	assert_int_equal(h->w->core.count.direct_messages, 1);
+	assert_int_equal(tx_poll(h->w), 0);
+	assert_int_equal(drain(h), 0);
 }
 
 /* Of `n` that were sent. */
@@ -277,6 +300,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_HAND(tx_poll__sends_what_was_posted),
+		cmocka_unit_test_setup_teardown(tx_poll__without_frames_is_work, up_local, down),
 		WITH_HAND(tx_poll__timeout_begins_with_the_packet),
 		WITH_HAND(tx_poll__backlog_goes_first_and_nothing_is_lost),
 		WITH_HAND(tx_poll__port_that_takes_nothing_does_not_block_for_ever),
