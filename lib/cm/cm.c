@@ -162,7 +162,7 @@ static uint32_t bucket_of(const struct cm *cm, enum cm_index by, uint64_t guid, 
 
 static uint32_t number_of(const struct cm_conn *c, enum cm_index by)
 {
-	return by == CM_BY_REMOTE_ID ? c->remote_id : c->remote_qpn;
+	return by == CM_BY_REMOTE_QPN ? c->remote_qpn : c->remote_id;
 }
 
 void cm_index_add(struct cm *cm, struct cm_conn *c, enum cm_index by)

@@ -19,6 +19,7 @@
 enum cm_index {
 	CM_BY_REMOTE_ID,  /* its communication ID and GUID: duplicates of a REQ */
 	CM_BY_REMOTE_QPN, /* its QPN and GUID: stale connections */
+	CM_BY_REQUEST,	  /* the ID of its SIDR_REQ, which may equal a communication ID */
 	CM_INDEXES,
 };
 
@@ -49,6 +50,7 @@ struct cm_conn {
 	bool unheard; /* its program has not heard of it: in the listener's backlog */
 	bool remote_srq;
 	bool alternate;	       /* the REQ has an alternate path */
+	bool extended;	       /* XRC: a REP has the QPN where that of an EE context was */
 	uint8_t last[MAD_LEN]; /* the answer that a duplicate gets, or what is repeated */
 };
 _Static_assert(sizeof(struct cm_conn) <= 1024, "a connection costs at most 1 KiB");
@@ -126,6 +128,10 @@ void cm_refuse(struct cm_rx *rx, enum cm_rej reason, enum cm_named named, uint32
 bool cm_private_fits(enum cm_attr attr, const void *p, size_t len);
 uint64_t cm_tid_next(struct cm *cm, uint32_t id);
 
+/* command.c */
+void cm_send_dreq(
+	struct cm *cm, struct cm_conn *c, const void *private_data, size_t len, uint64_t now);
+
 /* listen.c */
 struct cm_listener *cm_listener_find(
 	struct cm *cm, uint64_t service_id, const uint8_t gid[16], uint32_t *number);
@@ -134,6 +140,7 @@ struct cm_listener *cm_listener_find(
 bool cm_same_peer(const struct cm_conn *c, const struct cm_path *from);
 void cm_ignored(struct cm_rx *rx);
 void cm_duplicate(struct cm_rx *rx);
+void cm_stale(struct cm_rx *rx, struct cm_conn *old);
 void cm_rx_req(struct cm_rx *rx);
 void cm_rx_sidr_req(struct cm_rx *rx);
 void cm_rx_sidr_rep(struct cm_rx *rx);

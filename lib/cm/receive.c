@@ -116,7 +116,7 @@ static void take_rep(struct cm_conn *c, const uint8_t *mad)
 {
 	c->remote_id = (uint32_t)cm_get(mad, CM_F_REP_LOCAL_ID);
 	c->guid = cm_get(mad, CM_F_REP_GUID);
-	c->remote_qpn = (uint32_t)cm_get(mad, CM_F_REP_QPN);
+	c->remote_qpn = cm_rep_qpn(mad, c->extended);
 	c->remote_psn = (uint32_t)cm_get(mad, CM_F_REP_PSN);
 	c->init_depth = smaller(cm_get(mad, CM_F_REP_RESP_RES), c->init_depth);
 	c->resp_res = smaller(cm_get(mad, CM_F_REP_INIT_DEPTH), c->resp_res);
@@ -142,6 +142,19 @@ static void rep_again(struct cm_rx *rx, struct cm_conn *c)
 	}
 }
 
+/* CM-14. As in Linux, the REQ is repeated in its time, when the old connection has ended. */
+static bool stale_rep(struct cm_rx *rx, const struct cm_conn *c)
+{
+	struct cm_conn *old = cm_index_find(rx->cm, CM_BY_REMOTE_QPN,
+		cm_get(rx->mad, CM_F_REP_GUID), cm_rep_qpn(rx->mad, c->extended), rx->from);
+
+	if (!old)
+		return false;
+	cm_refuse(rx, CM_REJ_STALE_CONN, CM_NAMED_REP, get_be32(rx->mad + O_LOCAL_ID), c->id);
+	cm_stale(rx, old);
+	return true;
+}
+
 static void rx_rep(struct cm_rx *rx)
 {
 	uint32_t remote = get_be32(rx->mad + O_LOCAL_ID), id = get_be32(rx->mad + O_REMOTE_ID);
@@ -151,6 +164,8 @@ static void rx_rep(struct cm_rx *rx)
 		cm_ignored(rx);
 		cm_refuse(rx, CM_REJ_INVALID_COMM_ID, CM_NAMED_REP, remote, id);
 	} else if ((c->state == CM_REQ_SENT || c->state == CM_MRA_REQ_RCVD) && remote) {
+		if (stale_rep(rx, c))
+			return;
 		take_rep(c, rx->mad);
 		c->state = CM_REP_RCVD;
 		wheel_cancel(&rx->cm->wheel, &c->timer);
