@@ -38,6 +38,8 @@ struct gsi_waiting {
 /** QP1 of one port. */
 struct gsi_port {
 	struct qp_obj *qp; /* NULL: a program has it, or none */
+	uint32_t handle;   /* of the QP */
+	bool stopped;	   /* in SQE */
 	uint32_t posted;   /* sends */
 	uint32_t received; /* receives that were posted */
 };

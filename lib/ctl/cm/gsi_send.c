@@ -107,7 +107,7 @@ static void post(struct gsi *g, const struct gsi_ah *a, const uint8_t mad[MAD_LE
 	if (pkey < 0) /* in no partition: an index without a P_Key would end QP1 (SQE) */
 		return;
 	w->imm = 0;
-	w->wr_id = p->posted;
+	w->wr_id = (uint64_t)a->path.port << 32 | p->posted;
 	w->ud.ah = a->handle;
 	w->ud.remote_qpn = 1;
 	w->ud.remote_qkey = MAD_QKEY;
