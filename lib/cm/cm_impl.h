@@ -14,6 +14,9 @@
 #define CM_TICK_SHIFT 20u /* 1.05 ms: no time of the protocol is shorter */
 #define CM_TIME_MAX   25u /* 131 s */
 #define MRA_TIMEOUT   24u /* 66 s, of an MRA that answers a duplicate */
+/* Duplicates of a connection that are answered: peers repeat a message 15 times, and who repeats
+ * them more often means no good. */
+#define CM_ANSWERS 128u
 
 /* How the peer's half of a connection is found, besides by our id. */
 enum cm_index {
@@ -41,7 +44,8 @@ struct cm_conn {
 	uint32_t local_qpn, remote_qpn;
 	uint32_t local_psn, remote_psn;
 	uint8_t state;
-	uint8_t retries; /* left */
+	uint8_t answered; /* duplicates */
+	uint8_t retries;  /* left */
 	uint8_t max_retries;
 	uint8_t init_depth, resp_res; /* the peer's offer, then what is agreed on */
 	uint8_t mtu, retry_count, rnr_retry, ack_timeout, remote_timeout;
@@ -140,6 +144,7 @@ struct cm_listener *cm_listener_find(
 bool cm_same_peer(const struct cm_conn *c, const struct cm_path *from);
 void cm_ignored(struct cm_rx *rx);
 void cm_duplicate(struct cm_rx *rx);
+bool cm_answers(struct cm_rx *rx, struct cm_conn *c);
 void cm_stale(struct cm_rx *rx, struct cm_conn *old);
 void cm_rx_req(struct cm_rx *rx);
 void cm_rx_sidr_req(struct cm_rx *rx);

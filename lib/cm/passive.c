@@ -6,7 +6,8 @@
 /* CM-13 */
 static void again(struct cm_rx *rx, struct cm_conn *c)
 {
-	cm_duplicate(rx);
+	if (!cm_answers(rx, c))
+		return;
 	switch (c->state) {
 	case CM_REQ_RCVD: /* as Linux: the program needs longer */
 		cm_send_mra(rx->cm, c, MRA_TIMEOUT);

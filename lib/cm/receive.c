@@ -17,6 +17,16 @@ void cm_duplicate(struct cm_rx *rx)
 	rx->cm->count.duplicates[mad_attr(rx->mad) - CM_REQ]++;
 }
 
+/* A duplicate. @return whether it is answered (SEC-03) */
+bool cm_answers(struct cm_rx *rx, struct cm_conn *c)
+{
+	cm_duplicate(rx);
+	if (c->answered == CM_ANSWERS)
+		return false;
+	c->answered++;
+	return true;
+}
+
 /* CM-11: the connection that both ids and the address name. */
 static struct cm_conn *conn_of(struct cm_rx *rx)
 {
@@ -57,13 +67,15 @@ static void rx_mra(struct cm_rx *rx)
 /* The peer's REQ timed out before it learned our id. */
 static struct cm_conn *rejected_by_guid(struct cm_rx *rx)
 {
+	struct cm_conn *c;
 	uint64_t guid = get_be64(cm_bytes(rx->mad, CM_F_REJ_ARI, NULL));
 
 	if (get_be32(rx->mad + O_REMOTE_ID) || cm_get(rx->mad, CM_F_REJ_REASON) != CM_REJ_TIMEOUT ||
 		cm_get(rx->mad, CM_F_REJ_ARI_LEN) < sizeof(guid))
 		return NULL;
-	return cm_index_find(
-		rx->cm, CM_BY_REMOTE_ID, guid, get_be32(rx->mad + O_LOCAL_ID), rx->from);
+	c = cm_index_find(rx->cm, CM_BY_REMOTE_ID, guid, get_be32(rx->mad + O_LOCAL_ID), rx->from);
+	/* A peer that is connected knows both ids: who names one of them is another (SEC-03). */
+	return c && c->state < CM_ESTABLISHED ? c : NULL;
 }
 
 /* To a REQ that is refused at once the peer has no id. */
@@ -132,8 +144,8 @@ static void rep_again(struct cm_rx *rx, struct cm_conn *c)
 	bool same = c->remote_id == get_be32(rx->mad + O_LOCAL_ID) && mad_attr(c->last) != CM_REP;
 
 	if (same && (c->state == CM_ESTABLISHED || c->state == CM_MRA_REP_SENT)) {
-		cm_duplicate(rx);
-		cm_send(rx->cm, c);
+		if (cm_answers(rx, c))
+			cm_send(rx->cm, c);
 	} else if (same && c->state == CM_REP_RCVD) { /* as Linux: the program needs longer */
 		cm_duplicate(rx);
 		cm_send_mra(rx->cm, c, MRA_TIMEOUT);
@@ -222,8 +234,8 @@ static void disconnected(struct cm_rx *rx, struct cm_conn *c)
 		cm_event(rx->cm, c, CM_EV_DISCONNECTED, 0, rx->mad);
 		break;
 	case CM_TIMEWAIT:
-		cm_duplicate(rx);
-		drep(rx);
+		if (cm_answers(rx, c))
+			drep(rx);
 		break;
 	default:
 		cm_duplicate(rx); /* DREQ_RCVD: the program has not answered yet */

@@ -41,8 +41,7 @@ void cm_rx_sidr_req(struct cm_rx *rx)
 	uint8_t dst[16];
 
 	if (c) {
-		cm_duplicate(rx);
-		if (c->state == CM_SIDR_DONE)
+		if (cm_answers(rx, c) && c->state == CM_SIDR_DONE)
 			cm_send(rx->cm, c);
 		return;
 	}

@@ -21,7 +21,8 @@ struct qp_obj;
 struct session;
 
 #define GSI_AHS	    256u   /* destinations to which MADs go */
-#define GSI_ASKED   128u   /* of them may be looked for at a time */
+#define GSI_ASKED   128u   /* of them may be looked for at a time, to answer them ... */
+#define GSI_OWN	    192u   /* ... or because a program begins something */
 #define GSI_PENDING 4u	   /* MADs that wait for one of them to be resolved */
 #define GSI_RECVS   256u   /* receives per port */
 #define GSI_SENDS   256u   /* sends per port */

@@ -62,15 +62,21 @@ static struct gsi *gsi_of(void **state)
 	return &((struct test_daemon *)*state)->ctl->connections->gsi;
 }
 
-static void send_in(struct gsi *g, uint16_t pkey, const uint8_t to[16], uint32_t number)
+static void send_as(
+	struct gsi *g, enum cm_attr attr, uint16_t pkey, const uint8_t to[16], uint32_t number)
 {
 	struct cm_path path = {.pkey = pkey, .net = NET_IPV4, .hop_limit = 64};
 	uint8_t mad[MAD_LEN];
 
 	memcpy(path.local, gid_own4, 16);
 	memcpy(path.remote, to, 16);
-	mad_begin(mad, CM_DREQ, number);
+	mad_begin(mad, attr, number);
 	gsi_send(g, &path, mad);
+}
+
+static void send_in(struct gsi *g, uint16_t pkey, const uint8_t to[16], uint32_t number)
+{
+	send_as(g, CM_DREQ, pkey, to, number);
 }
 
 static void send_one(struct gsi *g, const uint8_t to[16], uint32_t number)
@@ -218,6 +224,24 @@ static void send__nobody_answers(void **state)
 	memset(g->ah, 0, sizeof(g->ah));
 }
 
+/* Nor do they keep programs from connecting: answers alone are lost. */
+static void send__own_first(void **state)
+{
+	struct gsi *g = gsi_of(state);
+	uint32_t next = 7;
+
+	for (uint32_t i = 0; i < GSI_ASKED; i++) {
+		g->ah[i] = (struct gsi_ah){.used = true, .asked = true};
+		g->nasked++;
+	}
+	send_as(g, CM_REJ, 0xFFFF, gid_peer4, 6);
+	assert_int_equal(g->unresolved, 1);
+	send_as(g, CM_REQ, 0xFFFF, gid_peer4, 7);
+	assert_int_equal(g->unresolved, 1);
+	assert_int_equal(work(g, &next), 1);
+	memset(g->ah, 0, GSI_ASKED * sizeof(*g->ah));
+}
+
 /* As a worker completes, in the lane of worker 0. */
 static void complete(struct gsi *g, struct abi_cqe cqe)
 {
@@ -267,7 +291,8 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {T(send__thousands), T(send__pkeys), T(send__no_worker),
-		T(send__nobody_answers), T(send__one_fails), T(receive__too_long)};
+		T(send__nobody_answers), T(send__own_first), T(send__one_fails),
+		T(receive__too_long)};
 
 	return cmocka_run_group_tests(tests, daemon_group_setup, daemon_group_teardown);
 }
