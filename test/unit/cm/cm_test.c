@@ -704,6 +704,7 @@ static void peer_to_peer(void **state)
 static void listeners(void **state)
 {
 	struct pair *p = *state;
+	const uint8_t any4[16] = {[10] = 0xFF, 0xFF}, any6[16] = {0};
 	uint8_t other[16] = {1};
 	uint32_t any, here, there;
 
@@ -716,8 +717,15 @@ static void listeners(void **state)
 	cm_unlisten(p->b->cm, here, p->net->now);
 	to_req(p);
 	assert_int_equal(p->b->event[1].cookie, LISTENER);
-	assert_int_equal(cm_listen(p->b->cm, 5, NULL, 8, 2, &there), 0);
-	assert_int_equal(cm_listen(p->b->cm, 6, NULL, 8, 2, &there), 0);
+	/* those of one family before that of both */
+	assert_int_equal(cm_listen(p->b->cm, SERVICE, any6, 8, 6, &here), 0);
+	cm_reject(p->b->cm, p->passive, CM_REJ_CONSUMER, NULL, 0, p->net->now);
+	to_req(p);
+	assert_int_equal(p->b->event[2].cookie, LISTENER);
+	cm_reject(p->b->cm, p->passive, CM_REJ_CONSUMER, NULL, 0, p->net->now);
+	assert_int_equal(cm_listen(p->b->cm, SERVICE, any4, 8, 4, &there), 0);
+	to_req(p);
+	assert_int_equal(p->b->event[3].cookie, 4);
 	assert_int_equal(cm_listen(p->b->cm, 7, NULL, 8, 2, &there), -ENOMEM);
 }
 
