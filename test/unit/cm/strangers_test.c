@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a host that sends whatever it likes gets from a communication manager: few answers, no
- * connection of others, and nothing to guess their ids by. */
+/* A host that sends whatever it likes gets few answers, ends no connection of others, and learns
+ * nothing by which it could guess their ids. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -131,8 +131,8 @@ static void duplicates_of_lookups(void **state)
 	few(flood(s, s->b, s->req));
 }
 
-/* SEC-03: a REJ that does not name our id, as of a peer that never learned it, ends no connection
- * that is established: there the peer has learned it. */
+/* SEC-03: a REJ without our id, which is for peers that never learned it, ends no connection that
+ * is established: its peer has learned it. */
 static void rejected_by_guid(void **state)
 {
 	struct scene *s = *state;
