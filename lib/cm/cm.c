@@ -6,6 +6,7 @@
 #include "cm_impl.h"
 
 #define SLOT_MASK ((1u << CM_SLOT_BITS) - 1)
+#define ID_ROUNDS 4u
 
 static const char state_names[CM_STATES][16] = {"idle", "req-sent", "mra-req-rcvd", "req-rcvd",
 	"mra-req-sent", "rep-sent", "mra-rep-rcvd", "rep-rcvd", "mra-rep-sent", "established",
@@ -86,23 +87,55 @@ struct cm *cm_init(void *room, uint32_t conns, uint32_t listeners, const struct 
 
 /* --- ids ------------------------------------------------------------------------------------ */
 
+/* A permutation of 32 bits (Feistel): ids of slots and generations in a row have nothing in common.
+ * A stranger who has one id could otherwise try the others' in a second. */
+static uint32_t half(const struct cm *cm, uint32_t of, uint32_t round)
+{
+	const uint32_t key[2] = {of, round};
+
+	return hash_words(&cm->conf.seed, key, 2) & 0xFFFF;
+}
+
+static uint32_t id_of(const struct cm *cm, uint32_t number)
+{
+	uint32_t l = number >> 16, r = number & 0xFFFF;
+
+	for (uint32_t round = 0; round < ID_ROUNDS; round++) {
+		uint32_t next = l ^ half(cm, r, round);
+
+		l = r;
+		r = next;
+	}
+	return (l << 16 | r) ^ cm->conf.id_seed;
+}
+
+static uint32_t slot_of(const struct cm *cm, uint32_t id)
+{
+	uint32_t l = (id ^ cm->conf.id_seed) >> 16, r = (id ^ cm->conf.id_seed) & 0xFFFF;
+
+	for (uint32_t round = ID_ROUNDS; round--;) {
+		uint32_t before = r ^ half(cm, l, round);
+
+		r = l;
+		l = before;
+	}
+	return (l << 16 | r) & SLOT_MASK;
+}
+
 /* CM-11: unique, not 0, and not to be guessed from another one. */
 static uint32_t new_id(struct cm *cm, struct cm_conn *c)
 {
 	uint32_t slot = (uint32_t)(c - cm->conn), id;
 
-	do {
-		uint32_t key[2] = {slot, ++c->generation};
-
-		id = hash_words(&cm->conf.seed, key, 2) << CM_SLOT_BITS;
-		id = (id | slot) ^ cm->conf.id_seed;
-	} while (!id);
+	do
+		id = id_of(cm, ++c->generation << CM_SLOT_BITS | slot);
+	while (!id);
 	return id;
 }
 
 struct cm_conn *cm_find(struct cm *cm, uint32_t id)
 {
-	uint32_t slot = (id ^ cm->conf.id_seed) & SLOT_MASK;
+	uint32_t slot = slot_of(cm, id);
 
 	return id && slot < cm->conns && cm->conn[slot].id == id ? &cm->conn[slot] : NULL;
 }
@@ -162,7 +195,7 @@ static uint32_t bucket_of(const struct cm *cm, enum cm_index by, uint64_t guid, 
 
 static uint32_t number_of(const struct cm_conn *c, enum cm_index by)
 {
-	return by == CM_BY_REMOTE_ID ? c->remote_id : c->remote_qpn;
+	return by == CM_BY_REMOTE_QPN ? c->remote_qpn : c->remote_id;
 }
 
 void cm_index_add(struct cm *cm, struct cm_conn *c, enum cm_index by)

@@ -171,7 +171,8 @@ uint64_t cm_deadline(const struct cm *cm);
  */
 
 /**
- * Listens for @p service_id, at @p gid or at every address (NULL).
+ * Listens for @p service_id: at @p gid, at all addresses of IPv4 (::ffff:0.0.0.0) or of IPv6 (::),
+ * or at every address (NULL).
  * @param listener	set to its number
  * @return -EADDRINUSE, or -ENOMEM if there are too many listeners
  */

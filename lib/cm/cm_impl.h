@@ -14,11 +14,15 @@
 #define CM_TICK_SHIFT 20u /* 1.05 ms: no time of the protocol is shorter */
 #define CM_TIME_MAX   25u /* 131 s */
 #define MRA_TIMEOUT   24u /* 66 s, of an MRA that answers a duplicate */
+/* Duplicates of a connection that are answered: peers repeat a message 15 times, and who repeats
+ * them more often means no good. */
+#define CM_ANSWERS 128u
 
 /* How the peer's half of a connection is found, besides by our id. */
 enum cm_index {
 	CM_BY_REMOTE_ID,  /* its communication ID and GUID: duplicates of a REQ */
 	CM_BY_REMOTE_QPN, /* its QPN and GUID: stale connections */
+	CM_BY_REQUEST,	  /* the ID of its SIDR_REQ, which may equal a communication ID */
 	CM_INDEXES,
 };
 
@@ -40,7 +44,8 @@ struct cm_conn {
 	uint32_t local_qpn, remote_qpn;
 	uint32_t local_psn, remote_psn;
 	uint8_t state;
-	uint8_t retries; /* left */
+	uint8_t answered; /* duplicates */
+	uint8_t retries;  /* left */
 	uint8_t max_retries;
 	uint8_t init_depth, resp_res; /* the peer's offer, then what is agreed on */
 	uint8_t mtu, retry_count, rnr_retry, ack_timeout, remote_timeout;
@@ -49,6 +54,7 @@ struct cm_conn {
 	bool unheard; /* its program has not heard of it: in the listener's backlog */
 	bool remote_srq;
 	bool alternate;	       /* the REQ has an alternate path */
+	bool extended;	       /* XRC: a REP has the QPN where that of an EE context was */
 	uint8_t last[MAD_LEN]; /* the answer that a duplicate gets, or what is repeated */
 };
 _Static_assert(sizeof(struct cm_conn) <= 1024, "a connection costs at most 1 KiB");
@@ -126,6 +132,10 @@ void cm_refuse(struct cm_rx *rx, enum cm_rej reason, enum cm_named named, uint32
 bool cm_private_fits(enum cm_attr attr, const void *p, size_t len);
 uint64_t cm_tid_next(struct cm *cm, uint32_t id);
 
+/* command.c */
+void cm_send_dreq(
+	struct cm *cm, struct cm_conn *c, const void *private_data, size_t len, uint64_t now);
+
 /* listen.c */
 struct cm_listener *cm_listener_find(
 	struct cm *cm, uint64_t service_id, const uint8_t gid[16], uint32_t *number);
@@ -134,6 +144,8 @@ struct cm_listener *cm_listener_find(
 bool cm_same_peer(const struct cm_conn *c, const struct cm_path *from);
 void cm_ignored(struct cm_rx *rx);
 void cm_duplicate(struct cm_rx *rx);
+bool cm_answers(struct cm_rx *rx, struct cm_conn *c);
+void cm_stale(struct cm_rx *rx, struct cm_conn *old);
 void cm_rx_req(struct cm_rx *rx);
 void cm_rx_sidr_req(struct cm_rx *rx);
 void cm_rx_sidr_rep(struct cm_rx *rx);

@@ -19,16 +19,16 @@ static void format_req(struct cm *cm, struct cm_conn *c, uint64_t sid, const str
 		uint64_t v;
 	} rows[] = {{CM_F_REQ_LOCAL_ID, c->id}, {CM_F_REQ_SERVICE_ID, sid},
 		{CM_F_REQ_GUID, cm->conf.guid}, {CM_F_REQ_QKEY, p->qkey}, {CM_F_REQ_QPN, p->qpn},
-		{CM_F_REQ_RESP_RES, p->responder_resources},
+		{CM_F_REQ_RESP_RES, c->extended ? 0 : p->responder_resources},
 		{CM_F_REQ_INIT_DEPTH, p->initiator_depth},
 		{CM_F_REQ_REMOTE_TIMEOUT, cm->conf.response_timeout},
 		{CM_F_REQ_LOCAL_TIMEOUT, cm->conf.response_timeout},
-		{CM_F_REQ_TRANSPORT, p->transport},
-		{CM_F_REQ_EXTENDED, p->transport == CM_TRANSPORT_EXTENDED},
+		{CM_F_REQ_TRANSPORT, p->transport}, {CM_F_REQ_EXTENDED, c->extended},
 		{CM_F_REQ_FLOW_CONTROL, p->flow_control}, {CM_F_REQ_PSN, p->psn},
-		{CM_F_REQ_RETRY, p->retry_count}, {CM_F_REQ_RNR_RETRY, p->rnr_retry},
-		{CM_F_REQ_PKEY, c->path.pkey}, {CM_F_REQ_MTU, p->mtu},
-		{CM_F_REQ_MAX_RETRIES, cm->conf.max_retries}, {CM_F_REQ_SRQ, p->srq},
+		{CM_F_REQ_RETRY, c->extended ? 0 : p->retry_count},
+		{CM_F_REQ_RNR_RETRY, c->extended ? 0 : p->rnr_retry}, {CM_F_REQ_PKEY, c->path.pkey},
+		{CM_F_REQ_MTU, p->mtu}, {CM_F_REQ_MAX_RETRIES, cm->conf.max_retries},
+		{CM_F_REQ_SRQ, p->srq && !c->extended},
 		/* as Linux sends them (CM-07) */
 		{CM_F_REQ_LOCAL_LID, 0xFFFF}, {CM_F_REQ_REMOTE_LID, 0xFFFF},
 		{CM_F_REQ_FLOW_LABEL, c->path.flow_label}, {CM_F_REQ_TCLASS, c->path.tclass},
@@ -68,6 +68,7 @@ int cm_connect(struct cm *cm, const struct cm_path *path, uint64_t service_id,
 	c->ack_timeout = cm_ack_timeout(cm->conf.ack_delay, cm->conf.packet_life);
 	c->remote_timeout = cm->conf.response_timeout;
 	c->max_retries = cm->conf.max_retries;
+	c->extended = p->transport == CM_TRANSPORT_EXTENDED;
 	format_req(cm, c, service_id, p);
 	c->state = CM_REQ_SENT;
 	c->timeout = 2 * cm_time(cm->conf.packet_life) + cm_time(c->remote_timeout);
@@ -116,11 +117,13 @@ static void format_rep(struct cm *cm, struct cm_conn *c, const struct cm_param *
 	const struct {
 		enum cm_field f;
 		uint64_t v;
-	} rows[] = {{CM_F_REP_QKEY, p->qkey}, {CM_F_REP_QPN, p->qpn}, {CM_F_REP_PSN, p->psn},
-		{CM_F_REP_RESP_RES, c->resp_res}, {CM_F_REP_INIT_DEPTH, c->init_depth},
+	} rows[] = {{CM_F_REP_QKEY, p->qkey}, {c->extended ? CM_F_REP_EECN : CM_F_REP_QPN, p->qpn},
+		{CM_F_REP_PSN, p->psn}, {CM_F_REP_RESP_RES, c->resp_res},
+		{CM_F_REP_INIT_DEPTH, c->extended ? 0 : c->init_depth},
 		{CM_F_REP_ACK_DELAY, cm->conf.ack_delay}, {CM_F_REP_FAILOVER, c->alternate},
-		{CM_F_REP_FLOW_CONTROL, p->flow_control}, {CM_F_REP_RNR_RETRY, p->rnr_retry},
-		{CM_F_REP_SRQ, p->srq}, {CM_F_REP_GUID, cm->conf.guid}};
+		{CM_F_REP_FLOW_CONTROL, p->flow_control && !c->extended},
+		{CM_F_REP_RNR_RETRY, p->rnr_retry}, {CM_F_REP_SRQ, p->srq || c->extended},
+		{CM_F_REP_GUID, cm->conf.guid}};
 
 	cm_format(c, c->last, CM_REP);
 	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++)
@@ -227,7 +230,7 @@ int cm_established(struct cm *cm, uint32_t id, uint64_t now)
 	return 0;
 }
 
-static void send_dreq(
+void cm_send_dreq(
 	struct cm *cm, struct cm_conn *c, const void *private_data, size_t len, uint64_t now)
 {
 	c->tid = cm_tid_next(cm, c->id); /* CM-10 */
@@ -249,7 +252,7 @@ int cm_disconnect(struct cm *cm, uint32_t id, const void *private_data, size_t l
 		return -EINVAL;
 	switch (c->state) {
 	case CM_ESTABLISHED:
-		send_dreq(cm, c, private_data, len, now);
+		cm_send_dreq(cm, c, private_data, len, now);
 		return 0;
 	case CM_DREQ_RCVD:
 		cm_format(c, c->last, CM_DREP);

@@ -11,18 +11,31 @@ static uint32_t *bucket_of(struct cm *cm, uint64_t service_id)
 	return &cm->listen_bucket[hash_words(&cm->conf.seed, key, 2) & cm->listen_mask];
 }
 
-/* The listener of just this address goes before that of all. */
+/* How well a listener fits an address: as its own, as one of its family, as any, or not (0). */
+static unsigned fits(const struct cm_listener *l, const uint8_t gid[16])
+{
+	static const uint8_t any4[16] = {[10] = 0xFF, 0xFF}, any6[16];
+
+	if (l->any)
+		return 1;
+	if (!memcmp(l->gid, memcmp(gid, any4, 12) ? any6 : any4, sizeof(l->gid)))
+		return 2;
+	return memcmp(l->gid, gid, sizeof(l->gid)) ? 0 : 3;
+}
+
 struct cm_listener *cm_listener_find(
 	struct cm *cm, uint64_t service_id, const uint8_t gid[16], uint32_t *number)
 {
 	struct cm_listener *found = NULL;
+	unsigned best = 0;
 
 	for (uint32_t i = *bucket_of(cm, service_id); i != CM_NONE; i = cm->listener[i].next) {
 		struct cm_listener *l = &cm->listener[i];
-		bool exact = !l->any && !memcmp(l->gid, gid, sizeof(l->gid));
+		unsigned fit = l->service_id == service_id ? fits(l, gid) : 0;
 
-		if (l->service_id != service_id || !(exact || (l->any && !found)))
+		if (fit <= best)
 			continue;
+		best = fit;
 		found = l;
 		*number = i;
 	}

@@ -6,7 +6,8 @@
 /* CM-13 */
 static void again(struct cm_rx *rx, struct cm_conn *c)
 {
-	cm_duplicate(rx);
+	if (!cm_answers(rx, c))
+		return;
 	switch (c->state) {
 	case CM_REQ_RCVD: /* as Linux: the program needs longer */
 		cm_send_mra(rx->cm, c, MRA_TIMEOUT);
@@ -25,27 +26,44 @@ static void again(struct cm_rx *rx, struct cm_conn *c)
 	}
 }
 
-/* CM-14: the peer begins anew with a QP that we take for connected. */
-static bool stale(struct cm_rx *rx, uint64_t guid, uint32_t qpn, uint32_t remote_id)
+/* CM-14: the peer begins anew with a QP that we take for connected. It may still have its half of
+ * an established connection: a DREQ tells it (IBA 12.9.8.3.1). */
+void cm_stale(struct cm_rx *rx, struct cm_conn *old)
 {
-	struct cm_conn *old = cm_index_find(rx->cm, CM_BY_REMOTE_QPN, guid, qpn, rx->from);
-
-	if (!old || old->remote_id == remote_id)
-		return false;
-	cm_refuse(rx, CM_REJ_STALE_CONN, CM_NAMED_REQ, remote_id, 0);
 	switch (old->state) {
 	case CM_REP_RCVD:
 	case CM_MRA_REP_SENT:
 	case CM_REP_SENT:
 	case CM_MRA_REP_RCVD:
-	case CM_ESTABLISHED:
 		cm_timewait(rx->cm, old, rx->now);
 		cm_event(rx->cm, old, CM_EV_DISCONNECTED, CM_REJ_STALE_CONN, NULL);
+		break;
+	case CM_ESTABLISHED:
+		cm_send_dreq(rx->cm, old, NULL, 0, rx->now);
 		break;
 	default:
 		break;
 	}
+}
+
+static bool stale(struct cm_rx *rx, uint64_t guid, uint32_t qpn, uint32_t remote_id)
+{
+	struct cm_conn *old = cm_index_find(rx->cm, CM_BY_REMOTE_QPN, guid, qpn, rx->from);
+
+	if (!old)
+		return false;
+	cm_refuse(rx, CM_REJ_STALE_CONN, CM_NAMED_REQ, remote_id, 0);
+	cm_stale(rx, old);
 	return true;
+}
+
+/* The peer uses the ID of a REQ for another one, which is no repetition: only the answer to the
+ * first is kept. */
+static bool begins_anew(const struct cm_rx *rx, const struct cm_conn *c)
+{
+	return (c->state == CM_TIMEWAIT || c->state == CM_REJECTED) &&
+	       (cm_get(rx->mad, CM_F_REQ_QPN) != c->remote_qpn ||
+		       cm_get(rx->mad, CM_F_REQ_PSN) != c->remote_psn);
 }
 
 /* CM-29, CM-30: the address that the REQ is for; that of the packet where no header names one. */
@@ -103,6 +121,7 @@ static void take(struct cm_conn *c, const uint8_t *mad)
 	c->max_retries = (uint8_t)cm_get(mad, CM_F_REQ_MAX_RETRIES);
 	c->remote_srq = cm_get(mad, CM_F_REQ_SRQ);
 	c->alternate = has_alternate(mad);
+	c->extended = cm_get(mad, CM_F_REQ_TRANSPORT) == CM_TRANSPORT_EXTENDED;
 	c->path.pkey = (uint16_t)cm_get(mad, CM_F_REQ_PKEY);
 	c->path.tclass = (uint8_t)cm_get(mad, CM_F_REQ_TCLASS);
 	c->path.hop_limit = (uint8_t)cm_get(mad, CM_F_REQ_HOP_LIMIT);
@@ -138,7 +157,9 @@ void cm_rx_req(struct cm_rx *rx)
 	const struct cm_listener *l;
 	uint8_t dst[16];
 
-	if (known) {
+	if (known && begins_anew(rx, known)) {
+		cm_index_del(rx->cm, known, CM_BY_REMOTE_ID);
+	} else if (known) {
 		again(rx, known);
 		return;
 	}

@@ -17,6 +17,16 @@ void cm_duplicate(struct cm_rx *rx)
 	rx->cm->count.duplicates[mad_attr(rx->mad) - CM_REQ]++;
 }
 
+/* A duplicate. @return whether it is answered (SEC-03) */
+bool cm_answers(struct cm_rx *rx, struct cm_conn *c)
+{
+	cm_duplicate(rx);
+	if (c->answered == CM_ANSWERS)
+		return false;
+	c->answered++;
+	return true;
+}
+
 /* CM-11: the connection that both ids and the address name. */
 static struct cm_conn *conn_of(struct cm_rx *rx)
 {
@@ -57,13 +67,15 @@ static void rx_mra(struct cm_rx *rx)
 /* The peer's REQ timed out before it learned our id. */
 static struct cm_conn *rejected_by_guid(struct cm_rx *rx)
 {
+	struct cm_conn *c;
 	uint64_t guid = get_be64(cm_bytes(rx->mad, CM_F_REJ_ARI, NULL));
 
 	if (get_be32(rx->mad + O_REMOTE_ID) || cm_get(rx->mad, CM_F_REJ_REASON) != CM_REJ_TIMEOUT ||
 		cm_get(rx->mad, CM_F_REJ_ARI_LEN) < sizeof(guid))
 		return NULL;
-	return cm_index_find(
-		rx->cm, CM_BY_REMOTE_ID, guid, get_be32(rx->mad + O_LOCAL_ID), rx->from);
+	c = cm_index_find(rx->cm, CM_BY_REMOTE_ID, guid, get_be32(rx->mad + O_LOCAL_ID), rx->from);
+	/* A peer that is connected knows both ids: who names one of them is another (SEC-03). */
+	return c && c->state < CM_ESTABLISHED ? c : NULL;
 }
 
 /* To a REQ that is refused at once the peer has no id. */
@@ -116,7 +128,7 @@ static void take_rep(struct cm_conn *c, const uint8_t *mad)
 {
 	c->remote_id = (uint32_t)cm_get(mad, CM_F_REP_LOCAL_ID);
 	c->guid = cm_get(mad, CM_F_REP_GUID);
-	c->remote_qpn = (uint32_t)cm_get(mad, CM_F_REP_QPN);
+	c->remote_qpn = cm_rep_qpn(mad, c->extended);
 	c->remote_psn = (uint32_t)cm_get(mad, CM_F_REP_PSN);
 	c->init_depth = smaller(cm_get(mad, CM_F_REP_RESP_RES), c->init_depth);
 	c->resp_res = smaller(cm_get(mad, CM_F_REP_INIT_DEPTH), c->resp_res);
@@ -132,14 +144,27 @@ static void rep_again(struct cm_rx *rx, struct cm_conn *c)
 	bool same = c->remote_id == get_be32(rx->mad + O_LOCAL_ID) && mad_attr(c->last) != CM_REP;
 
 	if (same && (c->state == CM_ESTABLISHED || c->state == CM_MRA_REP_SENT)) {
-		cm_duplicate(rx);
-		cm_send(rx->cm, c);
+		if (cm_answers(rx, c))
+			cm_send(rx->cm, c);
 	} else if (same && c->state == CM_REP_RCVD) { /* as Linux: the program needs longer */
 		cm_duplicate(rx);
 		cm_send_mra(rx->cm, c, MRA_TIMEOUT);
 	} else {
 		cm_ignored(rx);
 	}
+}
+
+/* CM-14. As in Linux, the REQ is repeated in its time, when the old connection has ended. */
+static bool stale_rep(struct cm_rx *rx, const struct cm_conn *c)
+{
+	struct cm_conn *old = cm_index_find(rx->cm, CM_BY_REMOTE_QPN,
+		cm_get(rx->mad, CM_F_REP_GUID), cm_rep_qpn(rx->mad, c->extended), rx->from);
+
+	if (!old)
+		return false;
+	cm_refuse(rx, CM_REJ_STALE_CONN, CM_NAMED_REP, get_be32(rx->mad + O_LOCAL_ID), c->id);
+	cm_stale(rx, old);
+	return true;
 }
 
 static void rx_rep(struct cm_rx *rx)
@@ -151,6 +176,8 @@ static void rx_rep(struct cm_rx *rx)
 		cm_ignored(rx);
 		cm_refuse(rx, CM_REJ_INVALID_COMM_ID, CM_NAMED_REP, remote, id);
 	} else if ((c->state == CM_REQ_SENT || c->state == CM_MRA_REQ_RCVD) && remote) {
+		if (stale_rep(rx, c))
+			return;
 		take_rep(c, rx->mad);
 		c->state = CM_REP_RCVD;
 		wheel_cancel(&rx->cm->wheel, &c->timer);
@@ -207,8 +234,8 @@ static void disconnected(struct cm_rx *rx, struct cm_conn *c)
 		cm_event(rx->cm, c, CM_EV_DISCONNECTED, 0, rx->mad);
 		break;
 	case CM_TIMEWAIT:
-		cm_duplicate(rx);
-		drep(rx);
+		if (cm_answers(rx, c))
+			drep(rx);
 		break;
 	default:
 		cm_duplicate(rx); /* DREQ_RCVD: the program has not answered yet */

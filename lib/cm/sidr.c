@@ -36,13 +36,12 @@ void cm_rx_sidr_req(struct cm_rx *rx)
 {
 	uint32_t request = (uint32_t)cm_get(rx->mad, CM_F_SIDR_REQ_ID), listener = CM_NONE;
 	uint64_t sid = cm_get(rx->mad, CM_F_SIDR_REQ_SERVICE_ID);
-	struct cm_conn *c = cm_index_find(rx->cm, CM_BY_REMOTE_ID, 0, request, rx->from);
+	struct cm_conn *c = cm_index_find(rx->cm, CM_BY_REQUEST, 0, request, rx->from);
 	const struct cm_listener *l = NULL;
 	uint8_t dst[16];
 
 	if (c) {
-		cm_duplicate(rx);
-		if (c->state == CM_SIDR_DONE)
+		if (cm_answers(rx, c) && c->state == CM_SIDR_DONE)
 			cm_send(rx->cm, c);
 		return;
 	}
@@ -57,7 +56,7 @@ void cm_rx_sidr_req(struct cm_rx *rx)
 	c->service_id = sid;
 	c->path.pkey = (uint16_t)cm_get(rx->mad, CM_F_SIDR_REQ_PKEY);
 	c->state = CM_SIDR_REQ_RCVD;
-	cm_index_add(rx->cm, c, CM_BY_REMOTE_ID);
+	cm_index_add(rx->cm, c, CM_BY_REQUEST);
 	cm_half_add(rx->cm, c, listener);
 	cm_event(rx->cm, c, CM_EV_SIDR_REQ, 0, rx->mad);
 }

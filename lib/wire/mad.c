@@ -96,6 +96,11 @@ uint64_t cm_get(const uint8_t *mad, enum cm_field f)
 	return field->width == 64 ? v : v & ((1ull << field->width) - 1);
 }
 
+uint32_t cm_rep_qpn(const uint8_t *mad, bool extended)
+{
+	return (uint32_t)cm_get(mad, extended ? CM_F_REP_EECN : CM_F_REP_QPN);
+}
+
 void cm_put(uint8_t *mad, enum cm_field f, uint64_t v)
 {
 	const struct field *field = &fields[f];

@@ -221,6 +221,9 @@ void mad_begin(uint8_t mad[MAD_LEN], enum cm_attr attr, uint64_t tid);
 /** @return the value of field @p f, which has at most 64 bits and belongs to @p mad's message. */
 uint64_t cm_get(const uint8_t *mad, enum cm_field f);
 
+/** @return the QPN of a REP. That of XRC is where an EE context's was, as Linux has it. */
+uint32_t cm_rep_qpn(const uint8_t *mad, bool extended);
+
 /** Writes the low bits of @p v to field @p f; other bits of shared bytes stay. */
 void cm_put(uint8_t *mad, enum cm_field f, uint64_t v);
 

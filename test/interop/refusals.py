@@ -126,6 +126,11 @@ CONNECTED = (
     ('accepted', Request(1), (REP,)),
     ('a new connection of a QP that is connected', Request(2, qpn=0x901), (REJ,)),
 )
+ESTABLISHED = (
+    ('accepted', Request(1), (REP,)),
+    ('an RTU', Named(RTU), ()),
+    ('a new connection of a QP that is connected', Request(2, qpn=0x901), (REJ, DREQ)),
+)
 NO_RTU = (('no RTU comes', Request(1, timeout=14, retries=2), (REP, REP, REP)),)
 
 # `cm_peer reject`: with as many bytes of private data as there may be.
@@ -177,6 +182,7 @@ def refusal_cases():
     return [RefusalCase('cm-refused-fits-nothing', FITS_NOTHING),
             RefusalCase('cm-refused-by-a-program', WITH_A_PROGRAM, 'ucmatose', UCMATOSE),
             RefusalCase('cm-refused-qp-connected', CONNECTED, 'ucmatose', UCMATOSE),
+            RefusalCase('cm-refused-qp-established', ESTABLISHED, 'ucmatose', UCMATOSE),
             RefusalCase('cm-refused-no-rtu', NO_RTU, 'ucmatose', UCMATOSE),
             RefusalCase('cm-refused-with-data', REJECTED, 'cm_peer', 'reject tcp {}'),
             RefusalCase('cm-refused-datagrams', DATAGRAMS_REJECTED, 'cm_peer', 'reject udp {}'),
@@ -276,6 +282,8 @@ def decoded(pcap):
                   if (f.get('name') or '').startswith(('infiniband.mad', 'infiniband.cm')) and not OWN.search(f.get('name').lower())}
         if 'Malformed' in xml.etree.ElementTree.tostring(one, 'unicode'):
             raise Trouble(f'tshark finds a malformed MAD in {pcap}')
+        if int(fields['infiniband.mad.attributeid'], 0) == DREQ:    # an exchange that the side begins
+            del fields['infiniband.mad.transactionid']
         mads.append(fields)
     return mads
 

@@ -39,10 +39,19 @@ static int bind_any(struct cm_id *id, struct reply *r)
 	return id->bound ? 0 : id_bind(id, &any, r->why);
 }
 
+/* A wildcard of IPv6 is for IPv4, too, unless AFONLY: then there may be another one for IPv4. */
+static const uint8_t *listening_at(const struct cm_id *id)
+{
+	if (addr_has_device(&id->local))
+		return id->path.local;
+	if (!addr_is_any(&id->local) || (id->local.family == 6 && !id->afonly))
+		return NULL;
+	return id->local.ip;
+}
+
 int cmd_cm_listen(struct session *s, const struct request *q, struct reply *r)
 {
 	struct abi_cm_listen in;
-	const uint8_t *gid;
 	struct cm_id *id;
 	int err;
 
@@ -60,9 +69,8 @@ int cmd_cm_listen(struct session *s, const struct request *q, struct reply *r)
 	if (!in.backlog || in.backlog > CM_BACKLOG_DEFAULT)
 		in.backlog = CM_BACKLOG_DEFAULT;
 	in.backlog = RTE_MAX(in.backlog, CM_BACKLOG_MIN);
-	gid = addr_has_device(&id->local) ? id->path.local : NULL;
-	err = cm_listen(id->all->cm, service_id(id, id->local.port), gid, in.backlog, id->handle,
-		&id->listener);
+	err = cm_listen(id->all->cm, service_id(id, id->local.port), listening_at(id), in.backlog,
+		id->handle, &id->listener);
 	if (err)
 		return refuse(r->why, err,
 			err == -EADDRINUSE

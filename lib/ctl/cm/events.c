@@ -28,9 +28,9 @@ static void req_param(const uint8_t *mad, struct abi_cm_param *p)
 		.srq = (uint8_t)cm_get(mad, CM_F_REQ_SRQ)};
 }
 
-static void rep_param(const uint8_t *mad, struct abi_cm_param *p)
+static void rep_param(const uint8_t *mad, bool extended, struct abi_cm_param *p)
 {
-	*p = (struct abi_cm_param){.qpn = (uint32_t)cm_get(mad, CM_F_REP_QPN),
+	*p = (struct abi_cm_param){.qpn = cm_rep_qpn(mad, extended),
 		.responder_resources = (uint8_t)cm_get(mad, CM_F_REP_INIT_DEPTH),
 		.initiator_depth = (uint8_t)cm_get(mad, CM_F_REP_RESP_RES),
 		.flow_control = (uint8_t)cm_get(mad, CM_F_REP_FLOW_CONTROL),
@@ -57,7 +57,7 @@ static void raise_with(struct cm_id *id, const struct cm_event *e, uint32_t type
 	if (!n)
 		return;
 	if (e->type == CM_EV_REP)
-		rep_param(e->mad, &n->event.param);
+		rep_param(e->mad, id->qp_type == ABI_QPT_XRC_SEND, &n->event.param);
 	if (type == ABI_CM_REJECTED) {
 		why_rejected(id, e->reason, n->event.why, sizeof(n->event.why));
 		log_failure(n, "rejected", "CM-26");

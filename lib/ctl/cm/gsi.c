@@ -26,8 +26,7 @@
 
 #define GRH_AREA 40u
 #define IP4_AT	 20u /* of an IPv4 header in the area (CA17 17.4.5.1) */
-/** A slot takes the largest datagram of any path MTU: a longer one than the receive would end QP1.
- */
+/** A slot takes the largest datagram of any path MTU. */
 #define SLOT (GRH_AREA + 4096u + 24u)
 
 /* --- set-up ----------------------------------------------------------------------------------- */
@@ -196,7 +195,8 @@ static int make_qp(struct gsi *g, uint32_t port, struct reply *r)
 	err = climb(g, out.handle, r);
 	if (err)
 		return err;
-	g->port[port] = (struct gsi_port){.qp = handle_get(&g->session->qps, out.handle)};
+	g->port[port] = (struct gsi_port){
+		.qp = handle_get(&g->session->qps, out.handle), .handle = out.handle};
 	for (uint32_t i = 0; i < GSI_RECVS; i++)
 		post_recv(g, port, i);
 	return 0;
@@ -330,6 +330,36 @@ static void take(struct gsi *g, const struct abi_cqe *cqe)
 	g->mad(g->arg, &from, mad, len);
 }
 
+/* Longer than any path MTU, as an Ethernet of larger frames lets it be: its receive serves another
+ * one. */
+static void too_long(struct gsi *g, const struct abi_cqe *cqe)
+{
+	post_recv(g, (uint32_t)(cqe->wr_id >> 32), (uint32_t)cqe->wr_id);
+	g->strange++;
+}
+
+/* Sends that succeed do not complete. One that failed, say because its P_Key went meanwhile, has
+ * left the send queue in SQE, and what was posted after it is flushed (QPS-11). */
+static void send_failed(struct gsi *g, const struct abi_cqe *cqe)
+{
+	if (cqe->status != ABI_WC_WR_FLUSH_ERR)
+		g->port[cqe->wr_id >> 32].stopped = true;
+}
+
+static void resume(struct gsi *g)
+{
+	for (uint32_t i = 0; i < g->ctl->net->nports; i++) {
+		struct abi_modify_qp m = {.mask = ABI_QP_STATE, .attr = {.qp_state = ABI_QPS_RTS}};
+		struct reply r;
+
+		if (!g->port[i].stopped)
+			continue;
+		g->port[i].stopped = false;
+		m.handle = g->port[i].handle;
+		ask(g, ABI_MODIFY_QP, &m, sizeof(m), -1, &r);
+	}
+}
+
 static const struct abi_cqe *peek(const struct gsi *g, uint32_t lane)
 {
 	uint8_t *at = g->ring + g->lane_off + (size_t)lane * g->lane_stride;
@@ -371,8 +401,12 @@ static uint32_t take_round(struct gsi *g, uint32_t budget)
 
 			consume(g, i);
 			n++;
-			if (cqe.opcode == ABI_WC_RECV && cqe.status == ABI_WC_SUCCESS)
+			if (cqe.opcode != ABI_WC_RECV)
+				send_failed(g, &cqe);
+			else if (cqe.status == ABI_WC_SUCCESS)
 				take(g, &cqe);
+			else if (cqe.status == ABI_WC_LOC_LEN_ERR)
+				too_long(g, &cqe);
 		}
 	return n;
 }
@@ -388,6 +422,7 @@ bool gsi_poll(struct gsi *g)
 		arm(g);
 		n += take_round(g, GSI_ROUND - n);
 	}
+	resume(g);
 	g->more = n >= GSI_ROUND;
 	return g->more;
 }

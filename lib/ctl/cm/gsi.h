@@ -21,7 +21,8 @@ struct qp_obj;
 struct session;
 
 #define GSI_AHS	    256u   /* destinations to which MADs go */
-#define GSI_ASKED   128u   /* of them may be looked for at a time */
+#define GSI_ASKED   128u   /* of them may be looked for at a time, to answer them ... */
+#define GSI_OWN	    192u   /* ... or because a program begins something */
 #define GSI_PENDING 4u	   /* MADs that wait for one of them to be resolved */
 #define GSI_RECVS   256u   /* receives per port */
 #define GSI_SENDS   256u   /* sends per port */
@@ -38,6 +39,8 @@ struct gsi_waiting {
 /** QP1 of one port. */
 struct gsi_port {
 	struct qp_obj *qp; /* NULL: a program has it, or none */
+	uint32_t handle;   /* of the QP */
+	bool stopped;	   /* in SQE */
 	uint32_t posted;   /* sends */
 	uint32_t received; /* receives that were posted */
 };

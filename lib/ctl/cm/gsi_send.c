@@ -107,7 +107,7 @@ static void post(struct gsi *g, const struct gsi_ah *a, const uint8_t mad[MAD_LE
 	if (pkey < 0) /* in no partition: an index without a P_Key would end QP1 (SQE) */
 		return;
 	w->imm = 0;
-	w->wr_id = p->posted;
+	w->wr_id = (uint64_t)a->path.port << 32 | p->posted;
 	w->ud.ah = a->handle;
 	w->ud.remote_qpn = 1;
 	w->ud.remote_qkey = MAD_QKEY;
@@ -222,6 +222,20 @@ static void resolve(struct gsi *g, struct gsi_ah *a, int sgid_index)
 
 /* --- in turn ---------------------------------------------------------------------------------- */
 
+/* Destinations that may be looked for at a time: strangers from forged addresses make rocid look
+ * for those that it answers, but not for those to which programs connect. */
+static uint32_t lookups(const uint8_t mad[MAD_LEN])
+{
+	switch (mad_attr(mad)) {
+	case CM_REQ:
+	case CM_SIDR_REQ:
+	case CM_DREQ:
+		return GSI_OWN;
+	default:
+		return GSI_ASKED;
+	}
+}
+
 /* @return false: it has to wait. */
 static bool send_now(struct gsi *g, const struct cm_path *to, const uint8_t mad[MAD_LEN])
 {
@@ -236,7 +250,7 @@ static bool send_now(struct gsi *g, const struct cm_path *to, const uint8_t mad[
 		return false;
 	a = known(g, to);
 	/* Those that answer for nothing, as forged sources do, keep nobody else waiting. */
-	if (!a && g->nasked >= GSI_ASKED) {
+	if (!a && g->nasked >= lookups(mad)) {
 		g->unresolved++;
 		return true;
 	}

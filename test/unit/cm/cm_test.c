@@ -306,20 +306,154 @@ static void duplicate_req_rejected(void **state)
 	drained(p);
 }
 
-/* proves CM-14 */
+/* Fields of a message once more, by another connection of the peer's. */
+static void other_req(const struct pair *p, uint8_t mad[MAD_LEN], uint32_t id, uint32_t qpn)
+{
+	memcpy(mad, p->req, MAD_LEN);
+	cm_put(mad, CM_F_REQ_LOCAL_ID, id);
+	cm_put(mad, CM_F_REQ_QPN, qpn);
+}
+
+static bool lose_dreq(struct ends *net, unsigned to, uint8_t *mad)
+{
+	(void)net;
+	(void)to;
+	return mad_attr(mad) == CM_DREQ;
+}
+
+/* proves CM-14: the new connection is refused, and the peer hears that the old one ends (IBA
+ * 12.9.8.3.1), again and again if it must */
 static void stale_connection(void **state)
 {
 	struct pair *p = *state;
 	uint8_t mad[MAD_LEN];
 
 	to_established(p);
-	memcpy(mad, p->req, MAD_LEN);
-	cm_put(mad, CM_F_REQ_LOCAL_ID, 0x4242);
+	other_req(p, mad, 0x4242, 0x21);
+	p->net->filter = lose_dreq;
 	end_give(p->b, mad);
-	assert_int_equal(mad_attr(p->b->last), CM_REJ);
-	assert_int_equal(cm_get(p->b->last, CM_F_REJ_REASON), CM_REJ_STALE_CONN);
+	assert_int_equal(cm_counters(p->b->cm)->refused[CM_REJ_STALE_CONN], 1);
+	is(p->b, p->passive, CM_DREQ_SENT);
+	assert_int_equal(cm_get(p->b->last, CM_F_DREQ_REMOTE_ID), p->id);
+	assert_int_equal(cm_get(p->b->last, CM_F_DREQ_QPN), 0x21);
+	p->net->filter = NULL;
+	ends_run(p->net, p->net->now + 5000 * MS);
+	end_take(p->a, CM_EV_DISCONNECTED);
+	cm_disconnect(p->a->cm, p->id, NULL, 0, p->net->now);
+	soon(p);
 	end_take(p->b, CM_EV_DISCONNECTED);
 	is(p->b, p->passive, CM_TIMEWAIT);
+	assert_null(end_peek(p->b));
+}
+
+/* proves CM-14: a REP with a QPN that is connected is refused as such a REQ is */
+static void stale_connection_in_a_rep(void **state)
+{
+	struct pair *p = *state;
+	struct cm_param param;
+	uint8_t hdr[CMA_HDR_LEN];
+	uint32_t old, second;
+
+	to_established(p);
+	old = p->id;
+	param = end_param(p->a, 0x22, hdr);
+	cm_connect(p->a->cm, &p->a->to, SERVICE, &param, 9, &second, p->net->now);
+	p->net->n = 0;
+	cm_put(p->rep, CM_F_REP_LOCAL_ID, 0x4242);
+	cm_put(p->rep, CM_F_REP_REMOTE_ID, second);
+	end_give(p->a, p->rep);
+	assert_int_equal(cm_counters(p->a->cm)->refused[CM_REJ_STALE_CONN], 1);
+	is(p->a, second, CM_REQ_SENT);
+	is(p->a, old, CM_DREQ_SENT);
+	assert_int_equal(cm_get(p->a->last, CM_F_DREQ_QPN), 0x11);
+	assert_null(end_peek(p->a));
+	soon(p);
+	end_take(p->b, CM_EV_DISCONNECTED);
+	cm_disconnect(p->b->cm, p->passive, NULL, 0, p->net->now);
+	soon(p);
+	end_take(p->a, CM_EV_DISCONNECTED);
+	/* Nothing is in the way any more. */
+	end_give(p->a, p->rep);
+	assert_int_equal(end_take(p->a, CM_EV_REP)->id, second);
+}
+
+/* proves CM-13: the ID of a REQ whose answer is kept may be that of another one by now */
+static void id_used_again(void **state)
+{
+	struct pair *p = *state;
+	uint8_t mad[MAD_LEN];
+	uint32_t second;
+
+	to_established(p);
+	cm_disconnect(p->a->cm, p->id, NULL, 0, p->net->now);
+	soon(p);
+	end_take(p->b, CM_EV_DISCONNECTED);
+	cm_disconnect(p->b->cm, p->passive, NULL, 0, p->net->now);
+	soon(p);
+	is(p->b, p->passive, CM_TIMEWAIT);
+	end_give(p->b, p->req);
+	assert_int_equal(cm_counters(p->b->cm)->refused[CM_REJ_STALE_CONN], 1);
+	other_req(p, mad, p->id, 0x22);
+	end_give(p->b, mad);
+	second = end_take(p->b, CM_EV_REQ)->id;
+	assert_int_equal(cm_reject(p->b->cm, second, CM_REJ_CONSUMER, NULL, 0, p->net->now), 0);
+	end_give(p->b, mad);
+	assert_int_equal(cm_counters(p->b->cm)->refused[CM_REJ_CONSUMER], 2);
+	cm_put(mad, CM_F_REQ_PSN, 77);
+	end_give(p->b, mad);
+	end_take(p->b, CM_EV_REQ);
+	assert_null(end_peek(p->b));
+}
+
+/* proves CM-31: the IDs of SIDR_REQs and of REQs are no one's duplicates but their own, whatever
+ * GUID the peer says it has */
+static void ids_of_both_kinds(void **state)
+{
+	struct pair *p = *state;
+	uint8_t hdr[CMA_HDR_LEN], mad[MAD_LEN];
+	uint32_t id, listener;
+
+	cm_listen(p->b->cm, SIDR, NULL, 8, 1, &listener);
+	cm_sidr(p->a->cm, &p->a->to, SIDR, hdr, end_cma(p->a, hdr), 5, &id, p->net->now);
+	soon(p);
+	end_take(p->b, CM_EV_SIDR_REQ);
+	to_req(p);
+	other_req(p, mad, id, 0x22);
+	cm_put(mad, CM_F_REQ_GUID, 0);
+	end_give(p->b, mad);
+	end_take(p->b, CM_EV_REQ);
+	assert_int_equal(cm_counters(p->b->cm)->duplicates[CM_REQ - CM_REQ], 0);
+}
+
+/* A REP of XRC has the QPN of its target where that of an EE context was, as Linux has it; what is
+ * the responder's affair alone is 0 in both messages. */
+static void extended(void **state)
+{
+	struct pair *p = *state;
+	uint8_t hdr[CMA_HDR_LEN];
+	struct cm_param param = end_param(p->a, 0x21, hdr), accept = end_param(p->b, 0x11, NULL);
+	struct cm_qp_attr a;
+
+	param.transport = CM_TRANSPORT_EXTENDED;
+	cm_connect(p->a->cm, &p->a->to, SERVICE, &param, 7, &p->id, p->net->now);
+	assert_int_equal(cm_get(p->a->last, CM_F_REQ_EXTENDED), 1);
+	assert_int_equal(cm_get(p->a->last, CM_F_REQ_QPN), 0x21);
+	assert_int_equal(cm_get(p->a->last, CM_F_REQ_INIT_DEPTH), 8);
+	assert_int_equal(cm_get(p->a->last, CM_F_REQ_RESP_RES), 0);
+	assert_int_equal(cm_get(p->a->last, CM_F_REQ_RETRY), 0);
+	assert_int_equal(cm_get(p->a->last, CM_F_REQ_RNR_RETRY), 0);
+	soon(p);
+	p->passive = end_take(p->b, CM_EV_REQ)->id;
+	assert_int_equal(cm_accept(p->b->cm, p->passive, &accept, 8, p->net->now), 0);
+	assert_int_equal(cm_get(p->b->last, CM_F_REP_EECN), 0x11);
+	assert_int_equal(cm_get(p->b->last, CM_F_REP_QPN), 0);
+	assert_int_equal(cm_get(p->b->last, CM_F_REP_SRQ), 1);
+	assert_int_equal(cm_get(p->b->last, CM_F_REP_INIT_DEPTH), 0);
+	soon(p);
+	end_take(p->a, CM_EV_REP);
+	assert_int_equal(cm_qp_attr(p->a->cm, p->id, &a), 0);
+	assert_int_equal(a.dest_qpn, 0x11);
+	assert_int_equal(a.max_rd_atomic, 4);
 }
 
 static bool lose_rep_and_rtu(struct ends *net, unsigned to, uint8_t *mad)
@@ -570,6 +704,7 @@ static void peer_to_peer(void **state)
 static void listeners(void **state)
 {
 	struct pair *p = *state;
+	const uint8_t any4[16] = {[10] = 0xFF, 0xFF}, any6[16] = {0};
 	uint8_t other[16] = {1};
 	uint32_t any, here, there;
 
@@ -582,8 +717,15 @@ static void listeners(void **state)
 	cm_unlisten(p->b->cm, here, p->net->now);
 	to_req(p);
 	assert_int_equal(p->b->event[1].cookie, LISTENER);
-	assert_int_equal(cm_listen(p->b->cm, 5, NULL, 8, 2, &there), 0);
-	assert_int_equal(cm_listen(p->b->cm, 6, NULL, 8, 2, &there), 0);
+	/* those of one family before that of both */
+	assert_int_equal(cm_listen(p->b->cm, SERVICE, any6, 8, 6, &here), 0);
+	cm_reject(p->b->cm, p->passive, CM_REJ_CONSUMER, NULL, 0, p->net->now);
+	to_req(p);
+	assert_int_equal(p->b->event[2].cookie, LISTENER);
+	cm_reject(p->b->cm, p->passive, CM_REJ_CONSUMER, NULL, 0, p->net->now);
+	assert_int_equal(cm_listen(p->b->cm, SERVICE, any4, 8, 4, &there), 0);
+	to_req(p);
+	assert_int_equal(p->b->event[3].cookie, 4);
 	assert_int_equal(cm_listen(p->b->cm, 7, NULL, 8, 2, &there), -ENOMEM);
 }
 
@@ -838,7 +980,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {T(whole_life), T(attributes), T(rep_asks_for_more),
 		T(refusals), T(backlog), T(duplicate_req), T(programs_take_long),
-		T(duplicate_req_rejected), T(stale_connection), T(rep_repeated), T(rtu_lost),
+		T(duplicate_req_rejected), T(stale_connection), T(stale_connection_in_a_rep),
+		T(id_used_again), T(ids_of_both_kinds), T(extended), T(rep_repeated), T(rtu_lost),
 		T(req_unanswered), T(req_given_up), T(mra), T(dreq_of_strangers),
 		T(dreq_unanswered), T(lap), T(sidr), T(rep_of_strangers),
 		T(rep_to_the_passive_side), T(peer_to_peer), T(listeners), T(strangers_limited),

@@ -62,15 +62,21 @@ static struct gsi *gsi_of(void **state)
 	return &((struct test_daemon *)*state)->ctl->connections->gsi;
 }
 
-static void send_in(struct gsi *g, uint16_t pkey, const uint8_t to[16], uint32_t number)
+static void send_as(
+	struct gsi *g, enum cm_attr attr, uint16_t pkey, const uint8_t to[16], uint32_t number)
 {
 	struct cm_path path = {.pkey = pkey, .net = NET_IPV4, .hop_limit = 64};
 	uint8_t mad[MAD_LEN];
 
 	memcpy(path.local, gid_own4, 16);
 	memcpy(path.remote, to, 16);
-	mad_begin(mad, CM_DREQ, number);
+	mad_begin(mad, attr, number);
 	gsi_send(g, &path, mad);
+}
+
+static void send_in(struct gsi *g, uint16_t pkey, const uint8_t to[16], uint32_t number)
+{
+	send_as(g, CM_DREQ, pkey, to, number);
 }
 
 static void send_one(struct gsi *g, const uint8_t to[16], uint32_t number)
@@ -218,11 +224,75 @@ static void send__nobody_answers(void **state)
 	memset(g->ah, 0, sizeof(g->ah));
 }
 
+/* Nor do they keep programs from connecting: answers alone are lost. */
+static void send__own_first(void **state)
+{
+	struct gsi *g = gsi_of(state);
+	uint32_t next = 7;
+
+	for (uint32_t i = 0; i < GSI_ASKED; i++) {
+		g->ah[i] = (struct gsi_ah){.used = true, .asked = true};
+		g->nasked++;
+	}
+	send_as(g, CM_REJ, 0xFFFF, gid_peer4, 6);
+	assert_int_equal(g->unresolved, 1);
+	send_as(g, CM_REQ, 0xFFFF, gid_peer4, 7);
+	assert_int_equal(g->unresolved, 1);
+	assert_int_equal(work(g, &next), 1);
+	memset(g->ah, 0, GSI_ASKED * sizeof(*g->ah));
+}
+
+/* As a worker completes, in the lane of worker 0. */
+static void complete(struct gsi *g, struct abi_cqe cqe)
+{
+	struct abi_cq_lane *lane = (struct abi_cq_lane *)(g->ring + g->lane_off);
+
+	cqe.mark = abi_cqe_mark(abi_phase(g->taken[0], g->cq_depth), 0);
+	((struct abi_cqe *)(lane + 1))[g->taken[0] & (g->cq_depth - 1)] = cqe;
+}
+
+/* proves QPS-11: one MAD that cannot be sent, as in a partition that was left meanwhile, is not the
+ * end of QP1. */
+static void send__one_fails(void **state)
+{
+	struct gsi *g = gsi_of(state);
+	struct qp *qp = g->port[0].qp->qp;
+	const struct abi_wqe *w = (const struct abi_wqe *)qp->sq.entries;
+
+	send_one(g, gid_peer4, 0);
+	complete(g,
+		(struct abi_cqe){
+			.wr_id = w->wr_id, .status = ABI_WC_LOC_QP_OP_ERR, .opcode = ABI_WC_SEND});
+	qp->state = ABI_QPS_SQE;
+	gsi_poll(g);
+	assert_int_equal(qp->state, ABI_QPS_RTS);
+	gsi_poll(g); /* what was flushed after it says nothing new */
+	assert_int_equal(qp->state, ABI_QPS_RTS);
+}
+
+/* Datagrams longer than any path MTU, of an Ethernet of larger frames, do not use up the receives.
+ */
+static void receive__too_long(void **state)
+{
+	struct gsi *g = gsi_of(state);
+	uint32_t posted = g->port[0].received;
+
+	for (uint32_t i = 0; i < 2 * GSI_RECVS; i++) {
+		complete(g, (struct abi_cqe){.wr_id = i % GSI_RECVS,
+				    .status = ABI_WC_LOC_LEN_ERR,
+				    .opcode = ABI_WC_RECV});
+		gsi_poll(g);
+	}
+	assert_int_equal(g->port[0].received, posted + 2 * GSI_RECVS);
+	assert_int_equal(g->strange, 2 * GSI_RECVS);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		T(send__thousands), T(send__pkeys), T(send__no_worker), T(send__nobody_answers)};
+	const struct CMUnitTest tests[] = {T(send__thousands), T(send__pkeys), T(send__no_worker),
+		T(send__nobody_answers), T(send__own_first), T(send__one_fails),
+		T(receive__too_long)};
 
 	return cmocka_run_group_tests(tests, daemon_group_setup, daemon_group_teardown);
 }

@@ -68,6 +68,23 @@ static void bind__wildcard(void **state)
 }
 
 /* REUSEADDR of both shares a port, but only one of them listens. */
+/* A program that listens for each family by itself, as tgtd does. */
+static void listen__both_families(void **state)
+{
+	struct program p;
+	uint32_t four, six;
+
+	program_open(*state, &p);
+	four = tcp(&p);
+	six = tcp(&p);
+	assert_int_equal(program_option(&p, six, ABI_CM_OPT_AFONLY, 1), 0);
+	assert_int_equal(program_bind(&p, four, gid_any4, 7000), 0);
+	assert_int_equal(program_bind(&p, six, gid_any6, 7000), 0);
+	assert_int_equal(program_listen(&p, four, 0), 0);
+	assert_int_equal(program_listen(&p, six, 0), 0);
+	program_die(&p);
+}
+
 static void bind__reuse(void **state)
 {
 	struct program a, b;
@@ -308,6 +325,7 @@ int main(void)
 		T(bind__one_owner),
 		T(bind__wildcard),
 		T(bind__rocev1),
+		T(listen__both_families),
 		T(bind__reuse),
 		T(bind__refusals),
 		T(bind__again_after_a_refusal),

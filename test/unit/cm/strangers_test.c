@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A host that sends whatever it likes gets few answers, ends no connection of others, and learns
+ * nothing by which it could guess their ids. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "bits.h"
+#include "ends.h"
+
+#define CONNS 64u
+#define FLOOD 10000u
+#define FEW   128u
+
+struct scene {
+	struct ends *net;
+	struct end *a, *b; /* active, passive */
+	uint32_t id, passive;
+	uint8_t req[MAD_LEN], rep[MAD_LEN], dreq[MAD_LEN];
+};
+
+static int setup(void **state)
+{
+	static struct scene s;
+	uint32_t listener;
+
+	s = (struct scene){.net = ends_new(CONNS, 4, 5, NULL)};
+	s.a = &s.net->end[0];
+	s.b = &s.net->end[1];
+	assert_int_equal(cm_listen(s.b->cm, SERVICE, NULL, 8, LISTENER, &listener), 0);
+	assert_int_equal(cm_listen(s.b->cm, SIDR, NULL, 8, LISTENER, &listener), 0);
+	*state = &s;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	ends_free(((struct scene *)*state)->net);
+	return 0;
+}
+
+static void soon(struct scene *s)
+{
+	ends_run(s->net, s->net->now + 10 * MS);
+}
+
+static void request(struct scene *s)
+{
+	uint8_t hdr[CMA_HDR_LEN];
+	struct cm_param p = end_param(s->a, 0x21, hdr);
+
+	assert_int_equal(cm_connect(s->a->cm, &s->a->to, SERVICE, &p, 7, &s->id, s->net->now), 0);
+	memcpy(s->req, s->a->last, MAD_LEN);
+	soon(s);
+	s->passive = end_take(s->b, CM_EV_REQ)->id;
+}
+
+static void establish(struct scene *s)
+{
+	struct cm_param p = end_param(s->b, 0x11, NULL);
+
+	request(s);
+	assert_int_equal(cm_accept(s->b->cm, s->passive, &p, 8, s->net->now), 0);
+	memcpy(s->rep, s->b->last, MAD_LEN);
+	soon(s);
+	end_take(s->a, CM_EV_REP);
+	assert_int_equal(cm_rtu(s->a->cm, s->id, NULL, 0, s->net->now), 0);
+	soon(s);
+	end_take(s->b, CM_EV_ESTABLISHED);
+}
+
+/* @return how many answers @p mad gets if it comes FLOOD times. */
+static unsigned flood(struct scene *s, struct end *e, const uint8_t *mad)
+{
+	unsigned before = e->sent;
+
+	for (unsigned i = 0; i < FLOOD; i++) {
+		end_give(e, mad);
+		s->net->n = 0;
+	}
+	return e->sent - before;
+}
+
+/* Peers repeat a message 15 times. */
+static void few(unsigned answers)
+{
+	assert_in_range(answers, 16, FEW);
+}
+
+/* SEC-03: a connection answers no flood of duplicates, which would fill the way out of all
+ * programs. */
+static void duplicates(void **state)
+{
+	struct scene *s = *state;
+
+	request(s);
+	few(flood(s, s->b, s->req));
+	assert_int_equal(cm_reject(s->b->cm, s->passive, CM_REJ_CONSUMER, NULL, 0, s->net->now), 0);
+	assert_int_equal(flood(s, s->b, s->req), 0);
+	assert_int_equal(cm_destroy(s->b->cm, s->passive, s->net->now), 0);
+}
+
+static void duplicates_of_answers(void **state)
+{
+	struct scene *s = *state;
+
+	establish(s);
+	few(flood(s, s->a, s->rep));
+	cm_disconnect(s->a->cm, s->id, NULL, 0, s->net->now);
+	memcpy(s->dreq, s->a->last, MAD_LEN);
+	soon(s);
+	end_take(s->b, CM_EV_DISCONNECTED);
+	cm_disconnect(s->b->cm, s->passive, NULL, 0, s->net->now);
+	few(flood(s, s->b, s->dreq));
+}
+
+static void duplicates_of_lookups(void **state)
+{
+	struct scene *s = *state;
+	uint8_t hdr[CMA_HDR_LEN];
+	uint32_t id;
+
+	cm_sidr(s->a->cm, &s->a->to, SIDR, hdr, end_cma(s->a, hdr), 5, &id, s->net->now);
+	memcpy(s->req, s->a->last, MAD_LEN);
+	soon(s);
+	id = end_take(s->b, CM_EV_SIDR_REQ)->id;
+	cm_sidr_answer(s->b->cm, id, CM_SIDR_SUCCESS, 0x13, 1, NULL, 0, s->net->now);
+	few(flood(s, s->b, s->req));
+}
+
+/* SEC-03: a REJ without our id, which is for peers that never learned it, ends no connection that
+ * is established: its peer has learned it. */
+static void rejected_by_guid(void **state)
+{
+	struct scene *s = *state;
+	uint8_t mad[MAD_LEN];
+
+	establish(s);
+	mad_begin(mad, CM_REJ, 1);
+	cm_put(mad, CM_F_REJ_LOCAL_ID, s->id);
+	cm_put(mad, CM_F_REJ_REASON, CM_REJ_TIMEOUT);
+	cm_put(mad, CM_F_REJ_ARI_LEN, 8);
+	put_be64((uint8_t *)cm_bytes(mad, CM_F_REJ_ARI, NULL), cm_get(s->req, CM_F_REQ_GUID));
+	end_give(s->b, mad);
+	assert_null(end_peek(s->b));
+	assert_int_equal(cm_state_of(s->b->cm, s->passive), CM_ESTABLISHED);
+	assert_int_equal(cm_counters(s->b->cm)->ignored[CM_REJ - CM_REQ], 1);
+}
+
+/* proves CM-11: the ids of connections in a row tell nothing of each other */
+static void ids_tell_nothing(void **state)
+{
+	struct scene *s = *state;
+	uint8_t hdr[CMA_HDR_LEN];
+	struct cm_param p = end_param(s->a, 0x21, hdr);
+	uint32_t id[CONNS];
+	unsigned alike = 0;
+
+	for (unsigned i = 0; i < CONNS; i++) {
+		cm_connect(s->a->cm, &s->a->to, SERVICE, &p, 7, &id[i], s->net->now);
+		for (unsigned j = 0; j < i; j++)
+			alike += ((id[i] ^ id[j]) & 0xFFFF) < CONNS;
+	}
+	assert_true(alike < CONNS / 4); /* 2 by chance, of 2016 pairs */
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {T(duplicates), T(duplicates_of_answers),
+		T(duplicates_of_lookups), T(rejected_by_guid), T(ids_tell_nothing)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
