@@ -42,7 +42,26 @@ void handoff_copy(struct worker *w, uint32_t owner, const struct rte_mbuf *m, ui
 	handoff_add(w, kind, owner, copy);
 }
 
-/* Frames that do not fit into an inbox are lost, as in a full switch, and counted. */
+/* Frames from the wire that do not fit into an inbox are lost, as in a full switch, and counted. */
+static void lose(struct worker *w, struct handoff *h, unsigned from)
+{
+	for (unsigned k = from; k < h->count; k++) {
+		core_count_drop(&w->core, DROP_HANDOFF_FULL);
+		capture_lost(w, h->m[k], DROP_HANDOFF_FULL);
+	}
+	rte_pktmbuf_free_bulk(&h->m[from], h->count - from);
+	h->count = 0;
+}
+
+/* A QP can move after the egress of a packet for it was found open. The inbox of its new worker was
+ * not asked for room, so local packets that do not fit wait for the next flush. */
+static void keep(struct worker *w, struct handoff *h, unsigned from)
+{
+	w->stats.local_waits++;
+	h->count -= from;
+	memmove(h->m, &h->m[from], h->count * sizeof(h->m[0]));
+}
+
 static void flush_to(struct worker *w, unsigned kind, uint32_t owner)
 {
 	struct handoff *h = &w->handoff[kind][owner];
@@ -53,21 +72,37 @@ static void flush_to(struct worker *w, unsigned kind, uint32_t owner)
 		w->looped |= 1u << owner;
 	if (w->dp->idle == IDLE_ADAPTIVE && owner != w->index)
 		worker_wake(w->dp->worker[owner]);
-	for (unsigned k = taken; k < h->count; k++) {
-		core_count_drop(&w->core, DROP_HANDOFF_FULL);
-		capture_lost(w, h->m[k], DROP_HANDOFF_FULL);
-	}
-	rte_pktmbuf_free_bulk(&h->m[taken], h->count - taken);
-	h->count = 0;
+	if (likely(taken == h->count))
+		h->count = 0;
+	else if (kind == INBOX_LOCAL)
+		keep(w, h, taken);
+	else
+		lose(w, h, taken);
 }
 
 void handoff_flush(struct worker *w)
 {
-	for (; w->laid; w->laid &= w->laid - 1) {
-		unsigned bit = (unsigned)__builtin_ctz(w->laid);
+	for (uint32_t left = w->laid; left; left &= left - 1) {
+		unsigned bit = (unsigned)__builtin_ctz(left);
+		unsigned kind = bit / WORKER_MAX;
+		uint32_t owner = bit % WORKER_MAX;
 
-		flush_to(w, bit / WORKER_MAX, bit % WORKER_MAX);
+		flush_to(w, kind, owner);
+		if (likely(!w->handoff[kind][owner].count))
+			w->laid &= ~(1u << bit);
 	}
+}
+
+uint32_t handoff_room(const struct worker *w)
+{
+	uint32_t room = BURST;
+
+	for (uint32_t left = w->laid; left; left &= left - 1) {
+		unsigned bit = (unsigned)__builtin_ctz(left);
+
+		room -= w->handoff[bit / WORKER_MAX][bit % WORKER_MAX].count;
+	}
+	return room;
 }
 
 uint32_t handoff_open(struct worker *w)

@@ -13,7 +13,7 @@
  * that never reaches this state does not hold up the command. */
 static bool quiet(struct worker *w)
 {
-	bool empty = inbox_empty(&w->inbox);
+	bool empty = inbox_empty(&w->inbox) && !w->laid;
 
 	for (uint32_t i = 0; i < w->nports; i++)
 		empty &= !w->port[i].count;

@@ -218,7 +218,7 @@ static void get_up(struct worker *w)
 /* There is work left for which no other thread will wake this one. */
 static bool work_left(const struct worker *w)
 {
-	if (w->nkept || core_events_wait(&w->core) || core_groups_wait(&w->core) ||
+	if (w->laid || w->nkept || core_events_wait(&w->core) || core_groups_wait(&w->core) ||
 		doorbell_left(w))
 		return true;
 	for (uint32_t i = 0; i < w->nports; i++)

@@ -193,10 +193,11 @@ static ALWAYS_INLINE void dispatch_burst(struct worker *w, uint32_t n, bool spec
 	w->nspare -= n;
 }
 
-/* Whether nothing waits: no packet for a port, none that the kernel may have sent, and no QP. */
+/* Whether nothing waits: no packet for a port or an inbox, none that the kernel may have sent, and
+ * no QP. */
 static bool is_at_rest(const struct worker *w)
 {
-	if (!core_tx_idle(&w->core))
+	if (!core_tx_idle(&w->core) || w->laid)
 		return false;
 	for (uint32_t i = 0; i < w->nports; i++)
 		if (w->port[i].count || (!w->index && w->dp->exception[i]))
@@ -207,12 +208,13 @@ static bool is_at_rest(const struct worker *w)
 unsigned tx_poll(struct worker *w)
 {
 	unsigned kernel;
-	uint32_t open;
+	uint32_t open, room;
 	uint64_t now;
 	unsigned n;
 
 	if (is_at_rest(w))
 		return 0;
+	handoff_flush(w);
 	open = flush(w);
 	kernel = exception_poll(w);
 	if (kernel)
@@ -224,8 +226,8 @@ unsigned tx_poll(struct worker *w)
 	now = clock_at(&w->clock, rte_rdtsc()); /* REQ-22 */
 	core_direct(&w->core, !captured(w));
 	core_open_egress(&w->core, open | handoff_open(w));
-	n = core_tx(&w->core, w->txd, unlikely(worker_is_late(w)) ? (w->nspare + 1) / 2 : w->nspare,
-		now);
+	room = RTE_MIN(w->nspare, handoff_room(w));
+	n = core_tx(&w->core, w->txd, unlikely(worker_is_late(w)) ? (room + 1) / 2 : room, now);
 	if (!n)
 		return kernel + core_tx_direct(&w->core);
 	if (unlikely(captured(w) || core_telemetry(&w->core)))

@@ -104,6 +104,7 @@ struct dataplane {
 	X(pauses, "rounds that began more than a millisecond after the last")          \
 	X(handoffs, "packets that came to this worker and were passed to their owner") \
 	X(bells_passed, "doorbells of QPs that had moved")                             \
+	X(local_waits, "times that packets to a moved QP waited for its new inbox")    \
 	X(qps_given, "QPs that moved away")                                            \
 	X(sleeps, "times that the worker slept")                                       \
 	X(to_kernel, "frames that are not RoCE, passed to the kernel")                 \

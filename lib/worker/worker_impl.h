@@ -160,8 +160,11 @@ uint32_t handoff_open(struct worker *w);
  * (origin()). Copies may take half of the room; lost if that is taken, or there is no buffer. */
 void handoff_copy(struct worker *w, uint32_t owner, const struct rte_mbuf *m, uint16_t from);
 
-/** Puts the frames that were laid aside into the inboxes. */
+/** Puts the frames that were laid aside into the inboxes. Local ones that do not fit stay aside. */
 void handoff_flush(struct worker *w);
+
+/** @return how many packets may be built after handoff_flush(), so that all have room aside. */
+uint32_t handoff_room(const struct worker *w);
 
 /** @return whether this round has taken so long that the rest of it is kept short: bursts can be
  *  expensive, above all where the memory that they go to is absent. */

@@ -237,6 +237,58 @@ static void tx_poll__full_inbox_holds_up_its_senders_alone(void **state)
 	rig_qp_down(&r, &d, SLOT + 3);
 }
 
+/* The egress of these packets was found open before their QP moved to the worker whose inbox has
+ * room for three of them. */
+static void tx_poll__full_inbox_of_a_moved_qp_loses_nothing(void **state)
+{
+	struct core_cmd cmd = {.type = CORE_CMD_GIVE_QP, .qp = a.qp, .worker = 1};
+	struct rig_qp c, d; /* by the wire */
+	unsigned rounds = 0;
+
+	rig_qp_up(&r, &c, SLOT + 2, 0);
+	rig_qp_up(&r, &d, SLOT + 3, 0);
+	rig_connect(&r, &c, &d, 0, false);
+	rig_connect(&r, &d, &c, 1, false);
+	move(&b, 1);
+	fill_inbox(1, INBOX_LOCAL, 0, 3);
+	w[0]->looped = 0; /* as if that worker had not been asked */
+	assert_int_equal(write_and_send(60 * 1024), BURST);
+	assert_int_equal(w[0]->stats.local_waits, 1);
+	rig_write(&c, &d, 10 * 1024);
+	doorbell_poll(w[0]);
+	assert_int_equal(tx_poll(w[0]), 3);	/* as many as there is room for aside */
+	atomic_store(&w[0]->mailbox.cmd, &cmd); /* its packets are not to be overtaken */
+	mailbox_poll(w[0]);
+	assert_non_null(atomic_load(&w[0]->mailbox.cmd));
+	atomic_store(&w[0]->mailbox.cmd, NULL);
+	while (b.qp->resp.epsn != ((0xFFFFF0 + 60) & 0xFFFFFF) && ++rounds < 1000) {
+		rx(1);
+		tx_poll(w[0]);
+	}
+	assert_in_range(rounds, 2, 999);
+	assert_int_equal(w[0]->core.count.drop[DROP_HANDOFF_FULL], 0);
+	assert_int_equal(w[0]->core.count.retransmits, 0);
+	assert_int_equal(w[1]->core.count.out_of_sequence, 0);
+	rig_qp_down(&r, &c, SLOT + 2);
+	rig_qp_down(&r, &d, SLOT + 3);
+}
+
+/* Packets that were kept go as soon as there is room, although nothing else is to be sent. */
+static void tx_poll__kept_packets_need_no_others(void **state)
+{
+	move(&b, 1);
+	fill_inbox(1, INBOX_LOCAL, 0, 3);
+	w[0]->looped = 0;
+	assert_int_equal(write_and_send(4 * 1024), 4);
+	while (!inbox_empty(&w[1]->inbox))
+		rx(1);
+	assert_int_equal(b.qp->resp.epsn, 0xFFFFF3);
+	assert_true(core_tx_idle(&w[0]->core));
+	assert_int_equal(tx_poll(w[0]), 0);
+	assert_int_equal(rx(1), 1);
+	assert_int_equal(b.qp->resp.epsn, 0xFFFFF4);
+}
+
 /* --- moving ----------------------------------------------------------------------------- */
 
 static void send_command(struct core_cmd *cmd)
@@ -310,6 +362,8 @@ int main(void)
 		T(rx_poll__port_that_does_not_spread),
 		T_LOCAL(tx_poll__local_packets_find_their_owner),
 		T_LOCAL(tx_poll__full_inbox_holds_up_its_senders_alone),
+		T_LOCAL(tx_poll__full_inbox_of_a_moved_qp_loses_nothing),
+		T_LOCAL(tx_poll__kept_packets_need_no_others),
 		T_LOCAL(tx_poll__a_flooded_worker_sends),
 		T(mailbox_poll__gives_at_a_quiet_moment),
 		T(mailbox_poll__waits_not_for_ever),

@@ -177,6 +177,9 @@ static void sleeper_rest__stays_up_for_what_is_left(void **state)
 	a.w->port[1].count = 1; /* a packet that the port did not take */
 	sleeper_rest(a.w, false);
 	a.w->port[1].count = 0;
+	a.w->laid = 1; /* a packet that an inbox did not take */
+	sleeper_rest(a.w, false);
+	a.w->laid = 0;
 	a.w->doorbell[0].pending[3] = 1; /* doorbells beyond a round's portion */
 	sleeper_rest(a.w, false);
 	a.w->doorbell[0].pending[3] = 0;
