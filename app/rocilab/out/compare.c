@@ -18,7 +18,7 @@ static json_t *load(const char *folder, char *why, size_t size)
 	return run;
 }
 
-/* What run.json writes for both "none" and "never". */
+/* run.json has null for both "none" and "never". */
 static const char *show(const json_t *v, enum unit unit, char *text, size_t size)
 {
 	return json_is_number(v) ? text_of(json_number_value(v), unit, text, size) : "-";

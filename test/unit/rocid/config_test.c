@@ -168,7 +168,7 @@ static void config_read__says_where_and_what_to_do(void **state)
 		{"[ports\nrocev1 = yes\n", "line 1: a section needs a line of its own"},
 		{"[ports] rocev1 = yes\n", "line 1: a section needs a line of its own"},
 		{"[]\n", "line 1: the name of a section must have 1 to 63 characters"},
-		{"[ports]\nrocev1 = maybe\n", "'maybe' is neither yes nor no"},
+		{"[ports]\nrocev1 = maybe\n", "'maybe' is neither yes, no nor connect"},
 		{"[eal]\nno-hugs = yes\n",
 			"no-hugs: EAL has no such argument, or it is not allowed in a file; did "
 			"you mean no-huge?"},
