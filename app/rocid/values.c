@@ -436,7 +436,7 @@ int set_rocev1(struct options *o, const char *value, char why[VALUE_MAX])
 {
 	o->cm_rocev1 = !strcmp(value, "connect");
 	if (set_flag(&o->rocev1, NULL, o->cm_rocev1 ? "yes" : value, why))
-		return refuse(why, "'%s' is neither yes, no nor connect", value);
+		return refuse(why, -EINVAL, "'%s' is neither yes, no nor connect", value);
 	return 0;
 }
 
