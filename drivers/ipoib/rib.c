@@ -409,6 +409,7 @@ static void run_once(struct rib *r)
 	begin(r);
 	if (rib_tap_open(r))
 		return;
+	rib_tap_follow(r);
 	fcntl(r->q.ctx->async_fd, F_SETFL, O_NONBLOCK);
 	atomic_store(&r->helping, true);
 	if (pthread_create(&r->helper, NULL, rib_help, r)) {

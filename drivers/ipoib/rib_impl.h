@@ -61,6 +61,7 @@ struct rib {
 	int wake_helper; /* likewise */
 	int tap;	 /* -1: none */
 	uint32_t ifindex;
+	uint8_t given_mac[6]; /* the port's, when the netdev had it last from here */
 	struct rib_qp q;
 	struct ipoib *ipoib;
 	struct cut cut;		  /* the frame in `frame` */

@@ -42,15 +42,25 @@ static void announce(const struct rib *r)
 	set_sysctl(r, "/proc/sys/net/ipv6/conf/%s/ndisc_notify");
 }
 
-/* An MTU that an administrator gave it stays. */
-static int set_up(struct rib *r, int s, bool fresh)
+/* The port's, unless an administrator gave the netdev another since then. */
+static int set_mac(struct rib *r, bool fresh)
 {
 	struct ifreq ifr = {.ifr_hwaddr.sa_family = 1 /* ARPHRD_ETHER */};
 
+	if (!fresh && !memcmp(r->given_mac, r->q.mac, 6))
+		return 0;
 	memcpy(ifr.ifr_hwaddr.sa_data, r->q.mac, 6);
-	if (ioctl(r->tap, SIOCSIFHWADDR, &ifr))
+	memcpy(r->given_mac, r->q.mac, 6);
+	return ioctl(r->tap, SIOCSIFHWADDR, &ifr);
+}
+
+/* A MAC and an MTU that an administrator gave it stay. */
+static int set_up(struct rib *r, int s, bool fresh)
+{
+	struct ifreq ifr = {0};
+
+	if (set_mac(r, fresh))
 		return -1;
-	memset(&ifr, 0, sizeof(ifr));
 	memcpy(ifr.ifr_name, r->cfg.name, sizeof(ifr.ifr_name));
 	if (ioctl(s, SIOCGIFINDEX, &ifr))
 		return -1;

@@ -180,6 +180,26 @@ def changes(lab):
     ping(b, '10.80.0.1')
 
 
+def renew(host, r):
+    """The netdev's session ends, because the port carries too little, and another begins."""
+    host.run('ip link set eth mtu 1500')
+    wait_for('no session over a small MTU', lambda: not counts(r)['up'])
+    host.run(f'ip link set eth mtu {MTU}')
+    netdev(host, 'rib0')
+    wait_for('another session', lambda: counts(r)['up'])
+
+
+def sessions(lab):
+    """What an administrator set on the netdev outlasts the session, which begins again when the port's MTU changes."""
+    a, b, ra = pair(lab)
+    ping(b, '10.8.0.1')
+    a.run('ip link set rib0 address 02:11:22:33:44:55')
+    ping(b, '10.8.0.1')
+    renew(a, ra)
+    assert '02:11:22:33:44:55' in a.output('ip link show rib0')
+    ping(b, '10.8.0.1')
+
+
 # proves IPB-16: the kernel of the other host notices nothing
 def restart(lab):
     a, b = two_hosts(lab)
@@ -640,7 +660,7 @@ def three_hosts(lab):
 
 def main():
     with Lab(*sys.argv[1:3]) as lab:
-        {'basics': basics, 'changes': changes, 'restart': restart, 'partitions': partitions,
+        {'basics': basics, 'changes': changes, 'sessions': sessions, 'restart': restart, 'partitions': partitions,
          'three': three_hosts, 'memif': memif, 'emulated': emulated, 'offload': offload, 'load': load,
          'hostile': hostile, 'faults': faults, 'dhcp': dhcp, 'groups': groups, 'flood': flood}[sys.argv[3]](lab)
 
