@@ -55,8 +55,9 @@ static int set_mac(struct rib *r, bool fresh)
 }
 
 /* A MAC and an MTU that an administrator gave it stay. */
-static int set_up(struct rib *r, int s, bool fresh)
+static int set_up(struct rib *r, bool fresh)
 {
+	int s = r->settings;
 	struct ifreq ifr = {0};
 
 	if (set_mac(r, fresh))
@@ -68,6 +69,8 @@ static int set_up(struct rib *r, int s, bool fresh)
 	ifr.ifr_mtu = r->cfg.mtu;
 	if (fresh && ioctl(s, SIOCSIFMTU, &ifr))
 		return -1;
+	if (fresh)
+		r->mtu = r->cfg.mtu;
 	announce(r);
 	if (ioctl(s, SIOCGIFFLAGS, &ifr))
 		return -1;
@@ -81,10 +84,35 @@ static int attach(struct rib *r)
 	struct ifreq ifr = {.ifr_flags = IFF_TAP | IFF_NO_PI | IFF_VNET_HDR};
 
 	memcpy(ifr.ifr_name, r->cfg.name, sizeof(ifr.ifr_name));
+	r->settings = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (r->settings < 0)
+		return -1;
 	r->tap = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	if (r->tap < 0 || ioctl(r->tap, TUNSETIFF, &ifr))
 		return -1;
 	return ioctl(r->tap, TUNSETOFFLOAD, offload); /* lib/ipoib/cut.h */
+}
+
+/* The kernel accepts any MTU of a tap up to 65,521 and has no way to lower that limit (IFLA_MAX_MTU
+ * can only be read): one that the port cannot carry is put back (IPB-13). */
+static void follow_mtu(struct rib *r)
+{
+	struct ifreq ifr = {0};
+	int set;
+
+	if (ioctl(r->tap, TUNGETIFF, &ifr) || ioctl(r->settings, SIOCGIFMTU, &ifr))
+		return;
+	set = ifr.ifr_mtu;
+	if (set <= r->q.capacity) {
+		r->mtu = set;
+		return;
+	}
+	ifr.ifr_mtu = r->mtu <= r->q.capacity ? r->mtu : r->q.capacity;
+	if (!ioctl(r->settings, SIOCSIFMTU, &ifr))
+		rib_say(r,
+			"MTU %d is more than the %u bytes of IP that port %u carries, so the netdev "
+			"has MTU %d again: set %u at most, or give the port a larger Ethernet MTU",
+			set, r->q.capacity, r->cfg.port, ifr.ifr_mtu, r->q.capacity);
 }
 
 void rib_tap_follow(struct rib *r)
@@ -93,6 +121,7 @@ void rib_tap_follow(struct rib *r)
 
 	if (!ioctl(r->tap, SIOCGIFHWADDR, &ifr))
 		ipoib_set_mac(r->ipoib, (const uint8_t *)ifr.ifr_hwaddr.sa_data);
+	follow_mtu(r);
 }
 
 void rib_tap_carrier(struct rib *r, bool up)
@@ -106,12 +135,8 @@ void rib_tap_carrier(struct rib *r, bool up)
 int rib_tap_open(struct rib *r)
 {
 	bool fresh = r->tap < 0;
-	int s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	int err = s < 0 || (fresh && attach(r)) || set_up(r, s, fresh) ? fail(r, "make the netdev")
-								       : 0;
+	int err = (fresh && attach(r)) || set_up(r, fresh) ? fail(r, "make the netdev") : 0;
 
-	if (s >= 0)
-		close(s);
 	if (err)
 		rib_tap_close(r);
 	rib_tap_carrier(r, true);
@@ -122,5 +147,7 @@ void rib_tap_close(struct rib *r)
 {
 	if (r->tap >= 0)
 		close(r->tap);
-	r->tap = -1;
+	if (r->settings >= 0)
+		close(r->settings);
+	r->tap = r->settings = -1;
 }

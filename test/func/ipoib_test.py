@@ -200,6 +200,34 @@ def sessions(lab):
     ping(b, '10.8.0.1')
 
 
+def looked(host, r):
+    """Between two copies of its counters rocid looks at the netdev."""
+    def packets():
+        return sum(n for n in counts(r).values() if type(n) is int)
+    for _ in range(2):
+        before = packets()
+        ping(host, '10.8.0.2')
+        wait_for('new counts', lambda: packets() > before)
+
+
+# proves IPB-13: the kernel cannot refuse an MTU that the port does not carry
+def mtu_put_back(lab):
+    a, b, ra = pair(lab)
+    a.run('ip link set rib0 mtu 9000')
+    netdev(a, 'rib0', 2044)
+    wait_for('a sentence about it', lambda: 'has MTU 2044 again' in counts(ra)['said'])
+    big_ping(b, '10.8.0.1', 20000)
+    a.run('ip link set eth mtu 4300') # now it carries more
+    wait_for('another session', lambda: counts(ra)['up'] and not counts(ra)['said'])
+    a.run('ip link set rib0 mtu 1500')
+    looked(a, ra)
+    a.run('ip link set rib0 mtu 9000')
+    netdev(a, 'rib0', 1500)
+    a.run('ip link set rib0 mtu 4092')
+    looked(a, ra)
+    netdev(a, 'rib0', 4092)
+
+
 # proves IPB-16: the kernel of the other host notices nothing
 def restart(lab):
     a, b = two_hosts(lab)
@@ -660,7 +688,7 @@ def three_hosts(lab):
 
 def main():
     with Lab(*sys.argv[1:3]) as lab:
-        {'basics': basics, 'changes': changes, 'sessions': sessions, 'restart': restart, 'partitions': partitions,
+        {'basics': basics, 'changes': changes, 'sessions': sessions, 'mtu': mtu_put_back, 'restart': restart, 'partitions': partitions,
          'three': three_hosts, 'memif': memif, 'emulated': emulated, 'offload': offload, 'load': load,
          'hostile': hostile, 'faults': faults, 'dhcp': dhcp, 'groups': groups, 'flood': flood}[sys.argv[3]](lab)
 
