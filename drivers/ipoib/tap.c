@@ -22,12 +22,12 @@ static int fail(struct rib *r, const char *what)
 }
 
 /* A setting of the netdev that has no other way; a container may not allow it. */
-static void set_sysctl(const struct rib *r, const char *format)
+static void set_sysctl(const char *format, const char *name)
 {
 	char path[128];
 	int fd;
 
-	snprintf(path, sizeof(path), format, r->cfg.name);
+	snprintf(path, sizeof(path), format, name);
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	if (fd < 0)
 		return;
@@ -36,10 +36,10 @@ static void set_sysctl(const struct rib *r, const char *format)
 }
 
 /* New addresses are announced, so that peers that knew this host learn its QPN at once (IPB-16). */
-static void announce(const struct rib *r)
+static void announce(const char *name)
 {
-	set_sysctl(r, "/proc/sys/net/ipv4/conf/%s/arp_notify");
-	set_sysctl(r, "/proc/sys/net/ipv6/conf/%s/ndisc_notify");
+	set_sysctl("/proc/sys/net/ipv4/conf/%s/arp_notify", name);
+	set_sysctl("/proc/sys/net/ipv6/conf/%s/ndisc_notify", name);
 }
 
 /* The port's, unless an administrator gave the netdev another since then. */
@@ -54,7 +54,7 @@ static int set_mac(struct rib *r, bool fresh)
 	return ioctl(r->tap, SIOCSIFHWADDR, &ifr);
 }
 
-/* A MAC and an MTU that an administrator gave it stay. */
+/* A name, a MAC and an MTU that an administrator gave it stay. */
 static int set_up(struct rib *r, bool fresh)
 {
 	int s = r->settings;
@@ -62,8 +62,7 @@ static int set_up(struct rib *r, bool fresh)
 
 	if (set_mac(r, fresh))
 		return -1;
-	memcpy(ifr.ifr_name, r->cfg.name, sizeof(ifr.ifr_name));
-	if (ioctl(s, SIOCGIFINDEX, &ifr))
+	if (ioctl(r->tap, TUNGETIFF, &ifr) || ioctl(s, SIOCGIFINDEX, &ifr))
 		return -1;
 	r->ifindex = (uint32_t)ifr.ifr_ifindex;
 	ifr.ifr_mtu = r->cfg.mtu;
@@ -71,7 +70,7 @@ static int set_up(struct rib *r, bool fresh)
 		return -1;
 	if (fresh)
 		r->mtu = r->cfg.mtu;
-	announce(r);
+	announce(ifr.ifr_name);
 	if (ioctl(s, SIOCGIFFLAGS, &ifr))
 		return -1;
 	ifr.ifr_flags |= IFF_UP;

@@ -180,12 +180,12 @@ def changes(lab):
     ping(b, '10.80.0.1')
 
 
-def renew(host, r):
+def renew(host, r, name='rib0'):
     """The netdev's session ends, because the port carries too little, and another begins."""
     host.run('ip link set eth mtu 1500')
     wait_for('no session over a small MTU', lambda: not counts(r)['up'])
     host.run(f'ip link set eth mtu {MTU}')
-    netdev(host, 'rib0')
+    netdev(host, name)
     wait_for('another session', lambda: counts(r)['up'])
 
 
@@ -197,6 +197,10 @@ def sessions(lab):
     ping(b, '10.8.0.1')
     renew(a, ra)
     assert '02:11:22:33:44:55' in a.output('ip link show rib0')
+    ping(b, '10.8.0.1')
+    a.run('ip link set rib0 down; ip link set rib0 name other; ip link set other up')
+    ping(b, '10.8.0.1')
+    renew(a, ra, 'other')
     ping(b, '10.8.0.1')
 
 
