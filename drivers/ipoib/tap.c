@@ -3,6 +3,7 @@
  * which the kernel makes of it is that of the port's EUI-64, the u bit toggled once (IPB-14). */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -54,14 +55,45 @@ static int set_mac(struct rib *r, bool fresh)
 	return ioctl(r->tap, SIOCSIFHWADDR, &ifr);
 }
 
+static int enter(int ns)
+{
+	int err = ns < 0 || setns(ns, CLONE_NEWNET);
+
+	if (ns >= 0)
+		close(ns);
+	return err ? -1 : 0;
+}
+
+static int open_settings(struct rib *r)
+{
+	if (r->settings >= 0)
+		close(r->settings);
+	r->settings = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	return r->settings < 0 ? -1 : 0;
+}
+
+/* This thread goes where an administrator moved the netdev, and so does the helper, which it starts:
+ * the netdev's settings and memberships are there. */
+static int come_after(struct rib *r)
+{
+	struct ifreq ifr = {0};
+
+	if (ioctl(r->tap, TUNGETIFF, &ifr))
+		return -1;
+	if (!ioctl(r->settings, SIOCGIFINDEX, &ifr))
+		return 0;
+	return enter(ioctl(r->tap, TUNGETDEVNETNS)) || open_settings(r) ? -1 : 0;
+}
+
 /* A name, a MAC and an MTU that an administrator gave it stay. */
 static int set_up(struct rib *r, bool fresh)
 {
-	int s = r->settings;
 	struct ifreq ifr = {0};
+	int s;
 
-	if (set_mac(r, fresh))
+	if (come_after(r) || set_mac(r, fresh))
 		return -1;
+	s = r->settings;
 	if (ioctl(r->tap, TUNGETIFF, &ifr) || ioctl(s, SIOCGIFINDEX, &ifr))
 		return -1;
 	r->ifindex = (uint32_t)ifr.ifr_ifindex;
@@ -83,8 +115,7 @@ static int attach(struct rib *r)
 	struct ifreq ifr = {.ifr_flags = IFF_TAP | IFF_NO_PI | IFF_VNET_HDR};
 
 	memcpy(ifr.ifr_name, r->cfg.name, sizeof(ifr.ifr_name));
-	r->settings = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (r->settings < 0)
+	if (open_settings(r))
 		return -1;
 	r->tap = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	if (r->tap < 0 || ioctl(r->tap, TUNSETIFF, &ifr))
@@ -99,8 +130,12 @@ static void follow_mtu(struct rib *r)
 	struct ifreq ifr = {0};
 	int set;
 
-	if (ioctl(r->tap, TUNGETIFF, &ifr) || ioctl(r->settings, SIOCGIFMTU, &ifr))
+	if (ioctl(r->tap, TUNGETIFF, &ifr))
 		return;
+	if (ioctl(r->settings, SIOCGIFMTU, &ifr)) { /* it was moved: begin again there */
+		r->failed = true;
+		return;
+	}
 	set = ifr.ifr_mtu;
 	if (set <= r->q.capacity) {
 		r->mtu = set;
@@ -149,4 +184,5 @@ void rib_tap_close(struct rib *r)
 	if (r->settings >= 0)
 		close(r->settings);
 	r->tap = r->settings = -1;
+	enter(open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC)); /* the next one is made at home */
 }

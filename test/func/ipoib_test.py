@@ -180,12 +180,12 @@ def changes(lab):
     ping(b, '10.80.0.1')
 
 
-def renew(host, r, name='rib0'):
+def renew(host, r, name='rib0', of=None):
     """The netdev's session ends, because the port carries too little, and another begins."""
     host.run('ip link set eth mtu 1500')
     wait_for('no session over a small MTU', lambda: not counts(r)['up'])
     host.run(f'ip link set eth mtu {MTU}')
-    netdev(host, name)
+    netdev(of or host, name)
     wait_for('another session', lambda: counts(r)['up'])
 
 
@@ -212,6 +212,23 @@ def looked(host, r):
         before = packets()
         ping(host, '10.8.0.2')
         wait_for('new counts', lambda: packets() > before)
+
+
+def moved(lab):
+    """Into another namespace: the netdev's session begins again there."""
+    a, b, ra = pair(lab)
+    away = lab.namespace()
+    ping(b, '10.8.0.1')
+    a.run(f'ip link set rib0 netns {away.pid}')
+    away.run('ip link set rib0 up')
+    netdev(away, 'rib0')
+    addresses(away, 'rib0', 1)
+    ping(b, '10.8.0.1')
+    ping(b, 'fd08::1')
+    renew(a, ra, of=away)
+    ping(b, 'fd08::1')
+    away.run('ip link del rib0')
+    netdev(a, 'rib0')
 
 
 # proves IPB-13: the kernel cannot refuse an MTU that the port does not carry
@@ -692,7 +709,8 @@ def three_hosts(lab):
 
 def main():
     with Lab(*sys.argv[1:3]) as lab:
-        {'basics': basics, 'changes': changes, 'sessions': sessions, 'mtu': mtu_put_back, 'restart': restart, 'partitions': partitions,
+        {'basics': basics, 'changes': changes, 'sessions': sessions, 'mtu': mtu_put_back, 'moved': moved,
+         'restart': restart, 'partitions': partitions,
          'three': three_hosts, 'memif': memif, 'emulated': emulated, 'offload': offload, 'load': load,
          'hostile': hostile, 'faults': faults, 'dhcp': dhcp, 'groups': groups, 'flood': flood}[sys.argv[3]](lab)
 
