@@ -54,7 +54,7 @@ struct rib_view {
 	uint32_t groups;   /* that the kernel joined */
 	uint32_t missing;  /* likewise, but they are not received: too many, or refused */
 	uint64_t tap_full; /* frames that the kernel did not take */
-	/** What the netdev lacks, or what was put back: a sentence that stderr had; or "". */
+	/** The last sentence on stderr: a lack of the port, an MTU that was put back; or "". */
 	char said[RIB_SAID];
 };
 

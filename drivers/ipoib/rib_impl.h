@@ -60,7 +60,7 @@ struct rib {
 	int wake;	 /* eventfd: the packet thread has something to do */
 	int wake_helper; /* likewise */
 	int tap;	 /* -1: none */
-	int settings;	 /* a socket through which those of the netdev are read and made; -1: none */
+	int settings;	 /* socket for those of the netdev; -1: none */
 	int mtu;	 /* the last that the port could carry */
 	uint32_t ifindex;
 	uint8_t given_mac[6]; /* the port's, when the netdev had it last from here */

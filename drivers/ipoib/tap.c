@@ -72,8 +72,8 @@ static int open_settings(struct rib *r)
 	return r->settings < 0 ? -1 : 0;
 }
 
-/* This thread goes where an administrator moved the netdev, and so does the helper, which it starts:
- * the netdev's settings and memberships are there. */
+/* This thread goes where an administrator moved the netdev, and so does the helper, which it
+ * starts: the netdev's settings and memberships are there. */
 static int come_after(struct rib *r)
 {
 	struct ifreq ifr = {0};
@@ -144,8 +144,9 @@ static void follow_mtu(struct rib *r)
 	ifr.ifr_mtu = r->mtu <= r->q.capacity ? r->mtu : r->q.capacity;
 	if (!ioctl(r->settings, SIOCSIFMTU, &ifr))
 		rib_say(r,
-			"MTU %d is more than the %u bytes of IP that port %u carries, so the netdev "
-			"has MTU %d again: set %u at most, or give the port a larger Ethernet MTU",
+			"MTU %d is more than the %u bytes of IP that port %u carries, so the "
+			"netdev has MTU %d again: set %u at most, or give the port a larger "
+			"Ethernet MTU",
 			set, r->q.capacity, r->cfg.port, ifr.ifr_mtu, r->q.capacity);
 }
 
