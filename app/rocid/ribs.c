@@ -65,6 +65,7 @@ bool ribs_show(void *arg, uint32_t i, json_t **element)
 	for (unsigned k = 0; k < IPOIB_COUNTS; k++)
 		put_int(&row, ipoib_count_name((enum ipoib_count)k), (int64_t)count[k]);
 	put_int(&row, "kernel_full", (int64_t)v.tap_full);
+	put_text(&row, "said", v.said);
 	*element = row_end(&row);
 	return true;
 }

@@ -278,7 +278,7 @@ static void take_events(struct rib *r)
 	if (roci_query_gid(r->q.ctx, r->cfg.port, r->q.gid_index, &gid) ||
 		memcmp(gid.gid.raw, r->q.own.gid, 16) != 0 || memcmp(gid.mac, r->q.mac, 6) != 0 ||
 		roci_query_port(r->q.ctx, r->cfg.port, &port) ||
-		roci_mtu_bytes(port.active_mtu) < r->cfg.mtu + IPOIB_HLEN)
+		roci_mtu_bytes(port.active_mtu) != r->q.capacity + IPOIB_HLEN)
 		r->failed = true;
 }
 
@@ -409,6 +409,7 @@ static void run_once(struct rib *r)
 	begin(r);
 	if (rib_tap_open(r))
 		return;
+	rib_tap_follow(r);
 	fcntl(r->q.ctx->async_fd, F_SETFL, O_NONBLOCK);
 	atomic_store(&r->helping, true);
 	if (pthread_create(&r->helper, NULL, rib_help, r)) {
@@ -459,7 +460,7 @@ int rib_start(struct rib **out, const struct rib_config *cfg, char *why, unsigne
 		return -ENOMEM;
 	}
 	r->cfg = *cfg;
-	r->tap = -1;
+	r->tap = r->settings = -1;
 	pthread_mutex_init(&r->lock, NULL);
 	r->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	r->wake_helper = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -508,6 +509,7 @@ void rib_look(struct rib *r, struct rib_view *view, uint64_t *counts)
 {
 	pthread_mutex_lock(&r->lock);
 	*view = r->view;
+	memcpy(view->said, r->said, sizeof(view->said));
 	memcpy(counts, r->counts, sizeof(r->counts));
 	pthread_mutex_unlock(&r->lock);
 	view->groups = atomic_load(&r->ngroups);

@@ -16,6 +16,7 @@
 #define RIB_MTU_DEFAULT 2044u /* RFC 4391 7: path MTU 2048 less the header (IPB-13) */
 #define RIB_MTU_MAX	4092u
 #define RIB_MTU_MIN	252u
+#define RIB_SAID	256u
 
 struct rib;
 
@@ -53,6 +54,8 @@ struct rib_view {
 	uint32_t groups;   /* that the kernel joined */
 	uint32_t missing;  /* likewise, but they are not received: too many, or refused */
 	uint64_t tap_full; /* frames that the kernel did not take */
+	/** The last sentence on stderr: a lack of the port, an MTU that was put back; or "". */
+	char said[RIB_SAID];
 };
 
 /** Counters of lib/ipoib, IPOIB_COUNTS of them, and the rest. Any thread; a moment old. */

@@ -60,7 +60,10 @@ struct rib {
 	int wake;	 /* eventfd: the packet thread has something to do */
 	int wake_helper; /* likewise */
 	int tap;	 /* -1: none */
+	int settings;	 /* socket for those of the netdev; -1: none */
+	int mtu;	 /* the last that the port could carry */
 	uint32_t ifindex;
+	uint8_t given_mac[6]; /* the port's, when the netdev had it last from here */
 	struct rib_qp q;
 	struct ipoib *ipoib;
 	struct cut cut;		  /* the frame in `frame` */
@@ -73,7 +76,7 @@ struct rib {
 	pthread_mutex_t lock;
 	struct rib_jobs asked, answered; /* under lock */
 	uint32_t questions;		 /* without an answer so far: at most RIB_JOBS */
-	char said[256];			 /* last sentence on stderr */
+	char said[RIB_SAID];		 /* last sentence on stderr */
 	/* for rib_look(): written by the packet thread, under lock */
 	struct rib_view view;
 	uint64_t counts[IPOIB_COUNTS];
@@ -118,7 +121,8 @@ struct roci_ah *rib_handle(struct rib *r, const uint8_t gid[16]);
 int rib_tap_open(struct rib *r);
 void rib_tap_close(struct rib *r);
 
-/** Takes the MAC that an administrator gave the netdev. */
+/** Takes the MAC and the MTU that an administrator gave the netdev, or puts the MTU back, and says
+ *  so, if the port cannot carry it. */
 void rib_tap_follow(struct rib *r);
 
 /** Without a carrier the kernel forgets the netdev's neighbours. */

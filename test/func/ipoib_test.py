@@ -180,6 +180,75 @@ def changes(lab):
     ping(b, '10.80.0.1')
 
 
+def renew(host, r, name='rib0', of=None):
+    """The netdev's session ends, because the port carries too little, and another begins."""
+    host.run('ip link set eth mtu 1500')
+    wait_for('no session over a small MTU', lambda: not counts(r)['up'])
+    host.run(f'ip link set eth mtu {MTU}')
+    netdev(of or host, name)
+    wait_for('another session', lambda: counts(r)['up'])
+
+
+def sessions(lab):
+    """What an administrator set on the netdev outlasts the session, which begins again when the port's MTU changes."""
+    a, b, ra = pair(lab)
+    ping(b, '10.8.0.1')
+    a.run('ip link set rib0 address 02:11:22:33:44:55')
+    ping(b, '10.8.0.1')
+    renew(a, ra)
+    assert '02:11:22:33:44:55' in a.output('ip link show rib0')
+    ping(b, '10.8.0.1')
+    a.run('ip link set rib0 down; ip link set rib0 name other; ip link set other up')
+    ping(b, '10.8.0.1')
+    renew(a, ra, 'other')
+    ping(b, '10.8.0.1')
+
+
+def looked(host, r):
+    """Between two copies of its counters rocid looks at the netdev."""
+    def packets():
+        return sum(n for n in counts(r).values() if type(n) is int)
+    for _ in range(2):
+        before = packets()
+        ping(host, '10.8.0.2')
+        wait_for('new counts', lambda: packets() > before)
+
+
+def moved(lab):
+    """Into another namespace: the netdev's session begins again there."""
+    a, b, ra = pair(lab)
+    away = lab.namespace()
+    ping(b, '10.8.0.1')
+    a.run(f'ip link set rib0 netns {away.pid}')
+    away.run('ip link set rib0 up')
+    netdev(away, 'rib0')
+    addresses(away, 'rib0', 1)
+    ping(b, '10.8.0.1')
+    ping(b, 'fd08::1')
+    renew(a, ra, of=away)
+    ping(b, 'fd08::1')
+    away.run('ip link del rib0')
+    netdev(a, 'rib0')
+
+
+# proves IPB-13: the kernel cannot refuse an MTU that the port does not carry
+def mtu_put_back(lab):
+    a, b, ra = pair(lab)
+    a.run('ip link set rib0 mtu 9000')
+    netdev(a, 'rib0', 2044)
+    wait_for('a sentence about it', lambda: 'has MTU 2044 again' in counts(ra)['said'])
+    big_ping(b, '10.8.0.1', 20000)
+    a.run('ip link set eth mtu 4300') # now it carries more
+    wait_for('another session', lambda: counts(ra)['up'] and not counts(ra)['said'])
+    a.run('ip link set rib0 mtu 1500')
+    looked(a, ra)
+    a.run('ip link set rib0 mtu 9000')
+    netdev(a, 'rib0', 1500)
+    a.run('ip link set rib0 mtu 4092')
+    looked(a, ra)
+    netdev(a, 'rib0', 4092)
+
+
 # proves IPB-16: the kernel of the other host notices nothing
 def restart(lab):
     a, b = two_hosts(lab)
@@ -640,7 +709,8 @@ def three_hosts(lab):
 
 def main():
     with Lab(*sys.argv[1:3]) as lab:
-        {'basics': basics, 'changes': changes, 'restart': restart, 'partitions': partitions,
+        {'basics': basics, 'changes': changes, 'sessions': sessions, 'mtu': mtu_put_back, 'moved': moved,
+         'restart': restart, 'partitions': partitions,
          'three': three_hosts, 'memif': memif, 'emulated': emulated, 'offload': offload, 'load': load,
          'hostile': hostile, 'faults': faults, 'dhcp': dhcp, 'groups': groups, 'flood': flood}[sys.argv[3]](lab)
 
