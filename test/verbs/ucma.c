@@ -14,7 +14,7 @@
 
 #define PORT	7471
 #define MESSAGE 512
-#define READERS 50
+#define WRITERS 50
 
 struct message {
 	struct rdma_ucm_cmd_hdr h;
@@ -272,23 +272,25 @@ static void files(void)
 	CHECK(ucma_close(fd) < 0 && errno == EBADF);
 }
 
-/* A thread that reads events until the file ends. */
-struct reader {
+/* A thread that writes one command to a file that ends. */
+struct writer {
 	pthread_t thread;
 	int fd;
-	_Atomic pid_t tid;  /* 0: not at its next event yet */
-	_Atomic int failed; /* errno */
+	uint32_t cmd;
+	_Atomic pid_t tid;  /* 0: not at its command yet */
+	_Atomic int failed; /* errno; -1: none */
 };
 
-static void *read_events(void *arg)
+static void *write_command(void *arg)
 {
-	struct reader *r = arg;
+	struct writer *w = arg;
 	struct rdma_ucm_event_resp e;
+	struct rdma_ucm_get_event g = {.response = (uintptr_t)&e};
 	int err;
 
-	r->tid = gettid();
-	err = get(r->fd, &e);
-	r->failed = err ? err : -1;
+	w->tid = gettid();
+	err = command(w->fd, w->cmd, &g, sizeof(g), sizeof(e));
+	w->failed = err ? err : -1;
 	return NULL;
 }
 
@@ -305,26 +307,53 @@ static char state_of(pid_t tid)
 	return state;
 }
 
-/* The thread has begun its next event when the file is closed: it waits forever, as the kernel's
- * callers do, and its program ends without it (rping: "Bad file descriptor" and status 255). */
+/* The thread has begun its command when the file is closed, and its number is another file's. */
+static void close_under(struct writer *w, uint32_t cmd, int flags)
+{
+	w->cmd = cmd;
+	w->fd = open_file();
+	CHECK(!fcntl(w->fd, F_SETFL, flags));
+	ucma_lock(); /* as another thread's command does */
+	CHECK(!pthread_create(&w->thread, NULL, write_command, w));
+	while (!w->tid || state_of(w->tid) != 'S')
+		sched_yield();
+	ucma_unlock();
+	CHECK(!ucma_close(w->fd));
+	CHECK(open_file() == w->fd);
+}
+
+/* It waits forever, as the kernel's callers do, and its program ends without it (rping: "Bad file
+ * descriptor" and status 255). */
 static void closed_under_a_reader(void)
 {
-	static struct reader readers[READERS];
+	static struct writer writers[WRITERS];
 
-	for (struct reader *r = readers; r < readers + READERS; r++) {
-		r->fd = open_file();
-		CHECK(!fcntl(r->fd, F_SETFL, 0));
-		ucma_lock(); /* as another thread's command does */
-		CHECK(!pthread_create(&r->thread, NULL, read_events, r));
-		while (!r->tid || state_of(r->tid) != 'S')
-			sched_yield();
-		ucma_unlock();
-		CHECK(!ucma_close(r->fd));
-		CHECK(open_file() == r->fd); /* the same number is another file */
+	for (struct writer *w = writers; w < writers + WRITERS; w++) {
+		close_under(w, RDMA_USER_CM_CMD_GET_EVENT, 0);
 		usleep(1000);
-		CHECK(!r->failed);
-		CHECK(!pthread_detach(r->thread));
-		CHECK(!ucma_close(r->fd));
+		CHECK(!w->failed);
+		CHECK(!pthread_detach(w->thread));
+		CHECK(!ucma_close(w->fd));
+	}
+}
+
+/* What does not wait for an event comes back: the thread of rsockets reads events of all sockets. */
+static void closed_under_others(void)
+{
+	static const struct {
+		uint32_t cmd;
+		int flags, err; /* either the command was first, or the close */
+		int first;
+	} table[] = {{RDMA_USER_CM_CMD_GET_EVENT, O_NONBLOCK, EAGAIN, EAGAIN},
+		{RDMA_USER_CM_CMD_CONNECT, 0, EBADF, EINVAL}};
+
+	for (unsigned i = 0; i < WRITERS * 2; i++) {
+		struct writer w = {0};
+
+		close_under(&w, table[i % 2].cmd, table[i % 2].flags);
+		CHECK(!pthread_join(w.thread, NULL));
+		CHECK(w.failed == table[i % 2].err || w.failed == table[i % 2].first);
+		CHECK(!ucma_close(w.fd));
 	}
 }
 
@@ -507,6 +536,7 @@ int main(int argc, char **argv)
 	addresses();
 	files();
 	closed_under_a_reader();
+	closed_under_others();
 	counting();
 	migration();
 	given_up();

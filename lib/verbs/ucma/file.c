@@ -290,49 +290,70 @@ int ucma_fxstat(int version, int fd, struct stat *st)
 
 /* --- write ------------------------------------------------------------------------------------ */
 
-/* Another thread has closed the file. The kernel lets one that waits for an event go on waiting,
- * and programs end without it. */
-static int wait_for_nothing(void)
+/* What a thread enters with, however long it then waits for another thread's command. */
+struct entry {
+	uint64_t serial; /* of the file; 0: not one of this device */
+	bool waits;	 /* for an event, until there is one */
+};
+
+static bool is_get_event(const void *buf, size_t len)
 {
-	pause();
-	return errno;
+	struct rdma_ucm_cmd_hdr h;
+
+	if (len < sizeof(h))
+		return false;
+	memcpy(&h, buf, sizeof(h));
+	return h.cmd == RDMA_USER_CM_CMD_GET_EVENT;
 }
 
-/* The file that a thread enters with, however long it then waits for another thread's command.
- * @return its serial number; 0: not a file of this device. */
-static uint64_t serial_of(int fd)
+static struct entry enter(int fd, const void *buf, size_t len)
 {
+	struct entry e = {0};
 	const struct ucma_file *f;
-	uint64_t serial;
 
 	pthread_mutex_lock(&table_lock);
 	f = ucma_file_of(fd);
-	serial = f ? f->serial : 0;
+	if (f) {
+		e.serial = f->serial;
+		e.waits = is_get_event(buf, len) && !(fcntl(fd, F_GETFL) & O_NONBLOCK);
+	}
 	pthread_mutex_unlock(&table_lock);
-	return serial;
+	return e;
+}
+
+/* Another thread has closed the file. The kernel lets one that waits for an event go on waiting,
+ * and programs end without it. One that does not wait has no event, and its thread may be the one
+ * that the program's others need. */
+static int closed(const struct entry *e, const void *buf, size_t len)
+{
+	if (e->waits) {
+		pause();
+		return errno;
+	}
+	return is_get_event(buf, len) ? EAGAIN : EBADF;
 }
 
 ssize_t ucma_write(int fd, const void *buf, size_t len)
 {
-	const uint64_t serial = serial_of(fd);
+	const struct entry e = enter(fd, buf, len);
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 	struct ucma_file *f;
 	bool waits;
 	int err = 0;
 
-	if (!serial)
+	if (!e.serial)
 		return write(fd, buf, len);
 	do {
 		ucma_lock();
 		f = ucma_file_of(fd);
-		if (f && f->serial != serial)
+		if (f && f->serial != e.serial)
 			f = NULL;
 		if (f)
 			err = ucma_command(f, fd, buf, len);
 		waits = f && err == EAGAIN && !(fcntl(fd, F_GETFL) & O_NONBLOCK);
 		ucma_unlock();
 		if (!f)
-			err = wait_for_nothing();
+			err = closed(&e, buf, len);
 	} while (waits && poll(&p, 1, -1) >= 0);
 	if (waits)
 		err = errno;
