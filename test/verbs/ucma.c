@@ -337,7 +337,8 @@ static void closed_under_a_reader(void)
 	}
 }
 
-/* What does not wait for an event comes back: the thread of rsockets reads events of all sockets. */
+/* A command that does not wait for an event comes back: one thread of rsockets reads the events of
+ * all sockets. */
 static void closed_under_others(void)
 {
 	static const struct {

@@ -290,7 +290,7 @@ int ucma_fxstat(int version, int fd, struct stat *st)
 
 /* --- write ------------------------------------------------------------------------------------ */
 
-/* What a thread enters with, however long it then waits for another thread's command. */
+/* A thread has entered with this, however long it waits for another thread's command. */
 struct entry {
 	uint64_t serial; /* of the file; 0: not one of this device */
 	bool waits;	 /* for an event, until there is one */
