@@ -40,8 +40,8 @@
 #define INLINE_MAX 512u
 /** Work requests per queue. */
 #define WR_MAX 16384u
-/** Outstanding READ and ATOMIC requests of one QP, each direction (a power of two): twice
- *  what adapters offer; a slot costs 64 bytes in each of 10,000 QPs. */
+/** Outstanding READ and ATOMIC requests of one QP, each direction (a power of two): twice what
+ * adapters support; a slot costs 64 bytes in each of 10,000 QPs. */
 #define RD_ATOMIC_MAX 32u
 /** Binds and invalidations of one QP that are executed and wait for earlier requests: they complete
  * with one acknowledgement, in one step. */
@@ -79,10 +79,11 @@
 /** Copies of multicast datagrams that a worker delivers in one round, in addition to one of each:
  * as many as it receives packets in one burst. */
 #define GROUP_COPIES 32u
-/** Of these to QPs of one session, before another one has its turn. */
+/** Of these, copies to QPs of one session before another session has its turn. */
 #define GROUP_TURN 8u
-/** Multicast datagrams that a worker holds until all members have had their turn, a buffer each
- *  (fits a byte), and those that wait for QPs of one session; more are lost. */
+/** Multicast datagrams that a worker holds until all members have had their turn, one buffer each
+ * (the count fits a byte), and those of them that wait for QPs of one session; further ones are
+ * lost. */
 #define GROUP_HELD	   128u
 #define GROUP_HELD_SESSION 32u
 /** Pairs of such a datagram and a session that it waits for: many groups have QPs of several
@@ -111,13 +112,13 @@
 /* Packets of a limited QP that may leave together, in several turns: with --gso a run of them costs
  * about as much as one. */
 #define PACING_RUN 32u
-/** CNPs of one worker that wait to be sent. A packet that is marked while all places are taken is
- * not answered. */
+/** CNPs of one worker that wait to be sent. Marks that arrive while all places are taken are not
+ * answered. */
 #define CNP_OWED 64u
 /** Entries in a port's list of switches whose Fast CNPs it accepts: a host has a few switches close
- * to it, and a prefix names all of a fabric. */
+ * to it, and a prefix covers a whole fabric. */
 #define FAST_CNP_SWITCHES 16u
-/** QPs that one Fast CNP slows down: a peer's QPN is that of one, unless programs say otherwise. */
+/** QPs that one Fast CNP slows down: normally only one QP is connected to a peer's QPN. */
 #define FAST_CNP_QPS 64u
 /** Async events and completion notices that a worker passes on in one round; the rest waits in
  * their objects. */
@@ -136,8 +137,11 @@
 /** Bytes that a worker copies per core_tx() call between QPs of its own, without frames: as many as
  *  two bursts of 4 KiB carry. */
 #define DIRECT_ROUND (256u << 10)
-/** As so many counts each message, and each SGE but its first: it may be in a page of its own. */
+/** Each message, and each SGE but its first, counts as at least this many bytes: it may be in a
+ * separate page. */
 #define DIRECT_PIECE 4096u
+/** Shortest payload that a packet to another QP of this daemon names instead of carrying it. */
+#define NAMED_MIN 1024u
 /** Timers that a worker lets expire per round: a program may have thousands that are due at once.
  * The most expensive, a QP that fails and examines the packets it sent, costs a few
  * microseconds. */
@@ -145,7 +149,7 @@
 /** Timers that it moves in its wheel per round, about 0.1 us each. */
 #define TIMERS_MOVED 1024u
 /** Nanoseconds of a round after which it receives no more, and sends half a burst. A burst whose
- *  packets are scattered over pages that are not there takes a millisecond by itself. */
+ * packets are scattered over absent pages takes a millisecond by itself. */
 #define ROUND_LONG_NS 1000000
 /** Descriptors per port queue, each direction: about 20 us of 64-byte packets at 25 M/s, and
  * buffers for two ports still fit into `-m 64` without hugepages. */
@@ -162,8 +166,8 @@
 /** The same if a port is AF_XDP: the kernel needs a buffer, with DPDK's 384 bytes of headers, in
  * one page. Holds frames of path MTU 2048. */
 #define MBUF_ROOM_PAGE 3712u
-/** Notices that wait for the notifier thread, of all workers (a power of two): all QPs of the
- * daemon may fail at once without the loss of another's notice. */
+/** Notices that wait for the notifier thread, of all workers (a power of two): even if all QPs of
+ * the daemon fail at once, no other notice is lost. */
 #define EVENT_RING (2 * QP_MAX)
 
 /** Events of a traced QP that wait to be read (a power of two): those of about a thousand
@@ -187,9 +191,9 @@
 
 /* --- the bound ---------------------------------------------------------------------- */
 
-/** The longest delay of others that an unprivileged program, or a peer, can cause on an otherwise
- * idle worker; doc/security.md, "The bound", derives it, and test/hostile measures it. Time in
- * which a machine gives the CPU to others does not count. */
+/** The longest delay that an unprivileged program, or a peer, can cause for others on an otherwise
+ * idle worker; doc/security.md, "The bound", derives it, and test/hostile measures it. Time during
+ * which the machine gives the CPU to others does not count. */
 /** One round of a worker. */
 #define BOUND_ROUND_NS 5000000u
 /** A message of a few packets and its answer, in rounds, in turn with all others. */
@@ -231,8 +235,8 @@
 /** Bytes of the largest pages of registered memory: a thread of rocid clears one in 0.7 ms, with a
  * lock for which workers may wait. */
 #define HUGE_PAGE_MAX (2u << 20)
-/** The fraction of the machine's memory that all queues may take: their pages are used as far as
- * requests wait, and regions have the rest. */
+/** The fraction of the machine's memory that all queues may take: their pages are used only as far
+ * as requests wait; regions have the rest. */
 #define QUEUES_OF_MEMORY 4u
 /** The fraction of each kind of object that is reserved: the last quarter is for users who have
  * less than a thirty-second part, so that whatever some users take, eight others get their
@@ -241,7 +245,7 @@
 #define USER_SMALL   32u
 /** The part of vm.max_map_count and RLIMIT_NOFILE that rocid reserves for itself, in addition to
  * its use at the start; at most a quarter. Mappings: a page that faults splits one into three.
- * Descriptors: those that programs pass, administrators, captures. */
+ * Descriptors: those that programs pass, those of administrators and of captures. */
 #define MAPPINGS_OWN	4096u
 #define DESCRIPTORS_OWN 512u
 /** Milliseconds for which a connection may be silent if another one needs its place. */
@@ -257,8 +261,8 @@
 /** Descriptors that the programs of one user passed, and connections of theirs, that may wait to be
  * closed; beyond that no more are accepted. Each takes a place in rocid's table of descriptors. */
 #define CLOSING_USER_MAX 64u
-/** Places in the table of descriptors that rocid has the kernel make at the start, at most: those
- * of all sessions' channels fit (8 MB). */
+/** The maximum size to which rocid has the kernel extend its table of descriptors at the start: the
+ * channels of all sessions fit (8 MB). */
 #define DESCRIPTOR_TABLE (2 * SESSION_MAX * SESSION_CHANNEL_MAX)
 /** One of this many descriptors of rocid is reserved for existing sessions. */
 #define DESCRIPTOR_RESERVE 8
@@ -272,7 +276,7 @@
 /** Bytes of a session's unread replies that the kernel keeps: several dozen replies. Descriptors in
  * them count against rocid's RLIMIT_NOFILE, and beyond it no reply can carry any. */
 #define SESSION_UNREAD_BYTES 16384
-/** Connections of administrators; a further one replaces the one that was silent for longest. */
+/** Connections of administrators; a further one replaces the one that was idle for longest. */
 #define ADMIN_CLIENT_MAX 16u
 /** Bytes of an administrator's request, newline included: several times the longest command. */
 #define ADMIN_LINE_MAX 256u

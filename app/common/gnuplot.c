@@ -31,7 +31,7 @@ FILE *gnuplot_open(void)
 {
 	fflush(stdout);
 	signal(SIGPIPE, SIG_IGN);   /* its exit status says more */
-	return popen(PROGRAM, "w"); /* nothing of the user's is in its command line */
+	return popen(PROGRAM, "w"); /* the command line contains no user input */
 }
 
 /* In single quotes. */
@@ -45,7 +45,7 @@ void gnuplot_string(FILE *f, const char *text)
 
 void gnuplot_svg(FILE *f, const char *path)
 {
-	/* its fifth colour is yellow, which nobody sees on white */
+	/* its fifth colour is yellow, which is invisible on white */
 	fputs("set terminal svg size 720,430 dynamic enhanced font 'sans,14' background 'white'\n"
 	      "set linetype 5 lc rgb '#8c564b'\n"
 	      "set output ",

@@ -15,10 +15,10 @@ FILE *gnuplot_open(void);
 /** Writes @p text as gnuplot's string. */
 void gnuplot_string(FILE *f, const char *text);
 
-/** Begins a picture: an SVG in the file @p path. */
+/** Begins a plot: an SVG in the file @p path. */
 void gnuplot_svg(FILE *f, const char *path);
 
-/** Ends gnuplot.  @return whether it could do all of it */
+/** Ends gnuplot. @return whether it succeeded */
 bool gnuplot_close(FILE *f);
 
 #endif

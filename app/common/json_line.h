@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file json_line.h  What a program tells another one: lines of JSON on standard output. */
+/** @file json_line.h  Output for other programs: lines of JSON on standard output. */
 #ifndef JSON_LINE_H
 #define JSON_LINE_H
 

@@ -45,7 +45,7 @@ void suggest_begin(struct suggestion *s, const char *wrong)
 
 	s->wrong = wrong;
 	s->best = NULL;
-	/* If it is farther away it is a different word. */
+	/* A word farther away is a different one. */
 	s->distance = len < NAME_MAX_LEN ? (unsigned)len / 3 + 1 : 0;
 }
 

@@ -14,13 +14,14 @@
 
 #define HEAD_LINES 2
 
-/* Columns of a row: up to the rates, from the limit to the CNPs, the peer's QPN, the peer. */
+/* Widths of a row's parts: up to the rates, from the limit to the CNPs, the peer's QPN, the peer.
+ */
 #define LEFT	 44
 #define RIGHT	 16
 #define PEER_QPN 10
 #define PEER	 16
 
-/* A terminal of 80 columns has neither the QPNs of the peers nor long sparklines. */
+/* 80 columns have no room for the QPNs of the peers, or for long sparklines. */
 #define SPARK_MIN 4
 
 static double now_s(void)
@@ -51,7 +52,7 @@ static const char *limit(const struct top_qp *q, char out[16])
 	return q->limit_mbps > 0 ? scaled(q->limit_mbps * 1e6, out) : "-";
 }
 
-/* As much of @p text as the line has room for: ncurses would go on in the next. */
+/* As much of @p text as fits into the line: ncurses would continue in the next. */
 static void put(int line, int column, const char *text)
 {
 	if (column < COLS)
@@ -151,7 +152,7 @@ static void on_signal(int sig)
 	stopped = 1;
 }
 
-/* Until q, or the next look. @return whether to go on */
+/* Waits for q, or the next refresh. @return whether to continue */
 static bool wait_for_key(const struct top *t, double seconds)
 {
 	double due = now_s() + seconds;

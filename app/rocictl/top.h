@@ -2,7 +2,7 @@
 /**
  * @file top.h
  * `rocictl top`: queue pairs by their packet rate, on a screen that is refreshed. A rate is the
- * way of a QP through its PSNs between two looks.
+ * advance of a QP's PSNs between two samples.
  */
 #ifndef TOP_H
 #define TOP_H
@@ -11,10 +11,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** Looks that a sparkline shows. */
+/** Samples that a sparkline shows. */
 #define TOP_HISTORY 16u
 
-/** A queue pair, as of the last look. */
+/** A queue pair at the last sample. */
 struct top_qp {
 	uint32_t qpn, peer_qpn, session, port;
 	char program[32];
@@ -35,19 +35,19 @@ struct top {
 	double at; /* seconds, of the last look */
 };
 
-/** Takes the answer to `show traffic` at @p now seconds.
- *  @return false: no memory; the list is then as it was */
+/** Takes the answer to `show traffic` at @p now seconds. @return false: no memory; the list is
+ * unchanged */
 bool top_look(struct top *t, const json_t *document, double now);
 
 void top_free(struct top *t);
 
-/** Writes the last @p looks of the history of @p q, TOP_HISTORY at most, as so many characters,
- *  scaled to their highest: blocks in UTF-8, or digits. */
+/** Writes the last @p looks samples of @p q, at most TOP_HISTORY, one character each, scaled to the
+ * highest: blocks in UTF-8, or digits. */
 void top_sparkline(
 	const struct top_qp *q, unsigned looks, bool utf8, char out[TOP_HISTORY * 3 + 1]);
 
-/** Runs until q or Ctrl-C, or, if @p looks is not 0, for so many looks.
- *  @return the exit status; complains on standard error */
+/** Runs until q or Ctrl-C, or for @p looks samples unless that is 0. @return the exit status;
+ * errors are reported on standard error */
 int top_run(const char *socket, double seconds, unsigned looks);
 
 #endif

@@ -25,7 +25,7 @@ static const struct top_qp *find(const struct top *t, uint32_t qpn, uint32_t ses
 	return NULL;
 }
 
-/* A QP that starts anew has other PSNs: half of them ahead is none that it has passed. */
+/* After a RESET the PSNs are new ones: an advance of half of all PSNs or more is not progress. */
 static double passed(uint32_t before, uint32_t now)
 {
 	uint32_t n = (now - before) & PSN_MASK;

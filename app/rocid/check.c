@@ -103,7 +103,7 @@ static int find_port(void *arg, const char *name)
 	return -1;
 }
 
-/* --- what contradicts what ---------------------------------------------------------------- */
+/* --- contradictions ---------------------------------------------------------------- */
 
 static void check_shares(struct check *c)
 {

@@ -17,8 +17,8 @@ struct check {
 	struct report problems; /* errors: rocid would not start */
 	unsigned notes;		/* notes: it would, but hardly as intended */
 	bool no_pci;
-	/** The known ports: those of EAL's arguments, then shared netdevs, then ring pairs. If EAL
-	 * also finds PCI devices by itself, which precede them, `open` is set. */
+	/** The known ports: those of EAL's arguments, then shared netdevs, then ring pairs. `open`
+	 * is set if EAL also probes PCI devices, which precede them. */
 	uint32_t nports;
 	bool open;
 	struct {

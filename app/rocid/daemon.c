@@ -444,7 +444,7 @@ void daemon_down(struct daemon *d)
 		share_unguard(&p->guard);
 		share_guard_vlans(&p->vlans, NULL, 0, NULL, 0);
 	}
-	signals_ending("what is left of the ports", 0);
+	signals_ending("the remaining ports", 0);
 	for (uint32_t i = 0; i < d->npairs; i++)
 		ringpair_destroy(i, (uint16_t)d->opt->workers);
 	for (uint32_t i = 0; d->dp && i < PORT_MAX; i++)

@@ -46,8 +46,7 @@ static void take_options(const struct daemon *d, uint32_t port)
 static int open_device(struct daemon *d, uint32_t port, char why[VALUE_MAX * 2])
 {
 	struct daemon_port *p = &d->port[port];
-	/* First the step that may be refused for long, and costs least: it is retried
-	 * repeatedly. */
+	/* First the step that may fail for a long time and is cheapest, because it is retried. */
 	int err = share_guard(&p->guard, p->info.netdev, d->opt->gso, why, VALUE_MAX * 2);
 
 	err = err ? err : packet_create(d, p->info.netdev, &p->info.ethdev, &p->gso, why);
@@ -160,7 +159,7 @@ void daemon_netdev_changed(void *arg, uint32_t port, unsigned what, const struct
 		say(p, "the kernel refused to join a multicast group on it or on one of its VLANs: "
 		       "raise net.ipv4.igmp_max_memberships, net.core.optmem_max or rocid's limit "
 		       "of open files");
-	if (p->tap) { /* which makes a new netdev by itself */
+	if (p->tap) { /* which creates a new netdev by itself */
 		if (what & CTL_NETDEV_MAC) {
 			set_filter(p, netdev->mac);
 			tap_remember_mac(p->tap, netdev->mac);

@@ -88,18 +88,19 @@ static const struct option_row row[] = {
 	{"device", required_argument, SECTION_APPLICATIONS, false, OWN(set_device), "NAME",
 		"name of the device that programs see (roci0)"},
 	{"cm", required_argument, SECTION_APPLICATIONS, false, OWN(set_cm), "yes|no",
-		"connect programs by RDMA CM, which has QP1 of each port (yes); no: QP1 is left to "
-		"a program"},
+		"connect programs by RDMA CM, using QP1 of each port (yes); no: QP1 is left to a "
+		"program"},
 	{"cm-timeout", required_argument, SECTION_APPLICATIONS, false,
 		COUNT(cm_timeout, CM_TIMEOUT_MAX, "an exponent"), "N",
-		"a peer's answer to a connection message takes at most 4.096 us * 2^N (20: 4 s)"},
+		"how long to wait for a peer's answer to a connection message: 4.096 us * 2^N (20: "
+		"4.3 s)"},
 	{"cm-retries", required_argument, SECTION_APPLICATIONS, false,
 		COUNT(cm_retries, CM_RETRIES_MAX, "a number"), "N",
-		"a connection message without an answer is sent again N times (15)"},
+		"how often an unanswered connection message is repeated (15)"},
 	{"userfaultfd", required_argument, SECTION_APPLICATIONS, false, OWN(set_userfaultfd),
 		"yes|no",
-		"pass /dev/userfaultfd to programs, which hold their writers with it while memory "
-		"is registered (yes)"},
+		"pass /dev/userfaultfd to programs, which use it to stop their other threads' "
+		"writes while memory is registered (yes)"},
 	{"share", required_argument, SECTION_PORT, true, OWN(set_share), "[PORT=]IFNAME",
 		"share the kernel's netdev IFNAME, with its addresses: creates an AF_PACKET port, "
 		"or names the netdev that ethdev PORT uses"},
@@ -116,15 +117,15 @@ static const struct option_row row[] = {
 	{"neigh", required_argument, SECTION_PORT, true, OWN(set_neigh), "PORT,IP,MAC",
 		"a static neighbour on PORT"},
 	{"rocev1", optional_argument, SECTION_PORTS, false, OWN(set_rocev1), "[=yes|no|connect]",
-		"RoCEv1 GIDs in addition to the RoCEv2 ones; connect: programs connect by RoCEv1, "
-		"too, when they use RDMA CM"},
+		"RoCEv1 GIDs in addition to the RoCEv2 ones; connect: RDMA CM also connects over "
+		"RoCEv1"},
 	{"gso", optional_argument, SECTION_PORTS, false, FLAG(gso), "[=yes|no]",
 		"pass many frames at a time to and from shared netdevs; needed on both ends of a "
 		"veth"},
 	{"mtu", required_argument, SECTION_PORT, true, OWN(set_mtu), "PORT,BYTES",
 		"Ethernet MTU of PORT"},
 	{"queues", required_argument, SECTION_PORT, true, OWN(set_queues), "PORT,N",
-		"queues that the peer of memif PORT has: as many as rocid has workers (1)"},
+		"number of queues of memif PORT, at both ends: as many as rocid has workers (1)"},
 	{"flow-label", required_argument, SECTION_PORTS, false, OWN(set_flow_label), "hash|av",
 		"IPv6 flow label if the address vector's is 0: a hash of the QPNs, or 0 as Linux "
 		"sends it (hash)"},
@@ -135,8 +136,8 @@ static const struct option_row row[] = {
 		"only)"},
 	{"cc", required_argument, SECTION_PORT, true, OWN(set_cc),
 		"PORT,notify|dcqcn|off[,PARAM=VALUE...]",
-		"mark packets as ECN-capable, answer those that met congestion with CNPs, and "
-		"limit rates when CNPs arrive (off)"},
+		"mark packets as ECN-capable, answer those that met congestion with CNPs (notify), "
+		"and limit rates when CNPs arrive (dcqcn, hpcc, swift, fixed) (off)"},
 	{"ring-pair", optional_argument, SECTION_PORTS, true, OWN(set_ring_pair), "[=IMPAIRMENT]",
 		"two more ports, connected to each other in memory"},
 	{"impair", required_argument, SECTION_PORT, true, OWN(set_impair), "PORT,IMPAIRMENT",

@@ -53,7 +53,7 @@ bool ribs_show(void *arg, uint32_t i, json_t **element)
 		return false;
 	rib_look(d->rib[i], &v, count);
 	row_begin(&row);
-	put_text(&row, "netdev", rib_config_of(d->rib[i])->name);
+	put_text(&row, "netdev", v.name);
 	put_int(&row, "port", rib_config_of(d->rib[i])->port);
 	put_hex(&row, "pkey", rib_config_of(d->rib[i])->pkey, 4);
 	put_bool(&row, "up", v.up);

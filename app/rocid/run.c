@@ -67,7 +67,7 @@ static void *control(void *arg)
 	return (void *)err;
 }
 
-/* Ends the workers 1 to @p last, which were launched: each may have to begin first. */
+/* Ends the launched workers, 1 to @p last: one may not have started to run yet. */
 static void undo_launch(struct daemon *d, uint32_t last)
 {
 	unsigned turns = 0;

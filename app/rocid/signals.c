@@ -10,9 +10,9 @@
 #include "ctl.h"
 #include "signals.h"
 
-/* For a start that was asked to end: far longer than any pause of the machine. */
+/* Grace period of a start that was asked to end: far longer than any pause of the machine. */
 #define PATIENCE_S 60
-/* After so long an ending says what it waits for, and again each time. */
+/* Interval at which a shutdown reports what it is waiting for. */
 #define REPORT_S 10
 
 static struct {
@@ -62,7 +62,7 @@ static bool signal_within(const sigset_t *set, time_t seconds)
 	const struct timespec patience = {.tv_sec = seconds};
 	int sig;
 
-	do /* stopping and continuing the process, by a debugger say, interrupts it */
+	do /* stopping and continuing the process, for instance by a debugger, interrupts it */
 		sig = sigtimedwait(set, NULL, &patience);
 	while (sig < 0 && errno == EINTR);
 	return sig > 0;
@@ -81,7 +81,7 @@ static void watch_start(const sigset_t *set)
 	_exit(1);
 }
 
-/* A driver can be stuck, and so can the reader of standard output. */
+/* A driver can be stuck, as can the reader of standard output. */
 static void report_ending(void)
 {
 	const char *what = atomic_load(&state.ending);

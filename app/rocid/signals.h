@@ -27,7 +27,7 @@ bool signals_asked(void);
 void signals_serve(struct ctl *ctl);
 
 /** Notes what is being ended now, for the sentence that an end of more than ten seconds prints.
- * From the thread that ends it. @param what stays valid @param number of the port, say; 0: it has
+ * From the thread that ends it. @param what stays valid @param number for instance of the port; 0:
  * none */
 void signals_ending(const char *what, uint32_t number);
 

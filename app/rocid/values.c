@@ -56,7 +56,8 @@ static int name_port(
 	return 0;
 }
 
-/* Takes "PORT," off the front of @p value: a number, or a name that options_resolve() looks up. */
+/* Removes "PORT," from the front of @p value: a number, or a name that options_resolve() looks up.
+ */
 static int take_port(struct options *o, const char *by, const char *value, uint32_t *port,
 	const char **rest, char why[VALUE_MAX])
 {
@@ -234,16 +235,17 @@ static int ipoib_part(struct option_ipoib *n, const char *part, char why[VALUE_M
 	return 0;
 }
 
-/* Two on one link would have the same GID, and by it the same link-local address. */
+/* Two on one link would have the same GID, and so the same link-local address. */
 static int ipoib_differs(
 	const struct option_ipoib *old, const struct option_ipoib *n, char why[VALUE_MAX])
 {
 	if (!strcmp(old->netdev, n->netdev))
 		return refuse(why, -EINVAL,
-			"there is already a netdev %s: give it another name=", n->netdev);
+			"there is already a netdev %s: choose another name=", n->netdev);
 	if (old->port == n->port && old->pkey == n->pkey)
 		return refuse(why, -EINVAL,
-			"%s already is the netdev of P_Key 0x%04x on port %u: give it another "
+			"%s is already the netdev of P_Key 0x%04x on port %u: give this one "
+			"another "
 			"pkey=",
 			old->netdev, n->pkey, n->port);
 	return 0;
@@ -458,7 +460,7 @@ int set_userfaultfd(struct options *o, const char *value, char why[VALUE_MAX])
 	return err;
 }
 
-/* As names of netdevs: they become names of files and of topics in programs' settings. */
+/* Like names of netdevs: they become file names, and keys in programs' settings. */
 int set_device(struct options *o, const char *value, char why[VALUE_MAX])
 {
 	size_t len = strlen(value);

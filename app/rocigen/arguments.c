@@ -281,11 +281,11 @@ static const struct {
 	{"ce", "N", set_ce, "every N-th packet is marked: congestion experienced"},
 	{"bad-icrc", "N", set_bad_icrc, "every N-th packet has a wrong ICRC"},
 	{"fast-cnp", "IPV6", set_fast_cnp,
-		"Fast CNPs, as a switch (--src) sends them because of packets of --dst to IPV6"},
-	{"trace", "BYTES", set_trace, "with so many bytes of IOAM trace: option 2 (0: option 1)"},
+		"Fast CNPs, as a switch (--src) sends them for packets from --dst to IPV6"},
+	{"trace", "BYTES", set_trace, "bytes of IOAM trace: option 2 (0: option 1)"},
 	{"option", "TYPE", set_option, "type of the option (0x9e; with a trace 0x9f)"},
 	{"fault", "NAME", set_fault,
-		"what is wrong with it: good, padded (good, too), short, long, twice, unknown, "
+		"what is wrong with it: good, padded (also good), short, long, twice, unknown, "
 		"none, "
 		"overrun, beyond, opcode, icrc, ip4 or after-udp"},
 	{"count", "N", set_count, "packets; 0: until SIGINT (1000000)"},
@@ -293,7 +293,7 @@ static const struct {
 	{"mtu", "BYTES", set_mtu, "Ethernet MTU of the sending port"},
 	{"pcap", "FILE", set_pcap, "write the packets to a capture file instead"},
 	{"hold", NULL, set_hold,
-		"when all packets are sent, keep the port until standard input ends"},
+		"when all packets are sent, keep the port open until standard input ends"},
 	{"help", NULL, set_help, "this"},
 };
 

@@ -129,7 +129,7 @@ static void put_over_ip4(struct draft *d)
 	put_be16(ip + IP4_CSUM, (uint16_t) ~((sum & 0xFFFF) + (sum >> 16)));
 }
 
-/* Faults that leave the header's length as it is said to be. */
+/* Faults that leave the header's stated length correct. */
 static void spoil(struct draft *d, const struct fast_cnp_spec *s, enum fast_fault fault)
 {
 	switch (fault) {

@@ -28,8 +28,8 @@ enum fast_fault {
 /** @return the name of @p fault for arguments, NULL beyond the last. */
 const char *fast_fault_name(unsigned fault);
 
-/** Writes @p s with @p fault and, but for that, lengths and an ICRC that are right, to @p frame,
- * which has room for FAST_MAX bytes. @return the length of the frame */
+/** Writes @p s with @p fault, but otherwise correct lengths and ICRC, to @p frame, which has room
+ * for FAST_MAX bytes. @return the length of the frame */
 size_t fast_write(uint8_t *frame, const struct fast_cnp_spec *s, enum fast_fault fault);
 
 #endif

@@ -43,7 +43,7 @@ struct plan {
 	uint32_t psn;
 	uint32_t psn_step;
 	uint32_t message; /* packets; more than 1 for SEND and WRITE only */
-	uint32_t size;	  /* bytes of payload per packet, if its opcode has any */
+	uint32_t size;	  /* bytes of payload per packet, if its opcode has payload */
 	uint64_t va;
 	uint32_t rkey;
 	uint32_t qkey;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file arrivals.h
- * Messages that come at times of their own: a host draws the times, and gives each message to one
- * of its queue pairs, where it waits for those before it.
+ * Messages that arrive at random: a host draws the times, and assigns each message to one of its
+ * queue pairs, where it waits for the earlier ones.
  */
 #ifndef ARRIVALS_H
 #define ARRIVALS_H
@@ -16,7 +16,7 @@
 struct lab;
 struct lab_flow;
 
-/** A message that has come to a flow and is not complete. */
+/** A message that has arrived at a flow and is not complete. */
 struct arrival {
 	uint64_t at; /* ns */
 	uint64_t size;
@@ -33,7 +33,7 @@ struct arrivals {
 /** @return false: no memory */
 bool arrivals_push(struct arrivals *a, struct arrival one);
 
-/** @return message number @p i, which has come and has not gone. */
+/** @return message number @p i, which has arrived and is not complete. */
 static inline const struct arrival *arrivals_at(const struct arrivals *a, uint64_t i)
 {
 	return &a->ring[i & (a->room - 1)];
@@ -49,7 +49,7 @@ struct source {
 	double gap_ns;	/* mean time between two messages */
 	uint64_t until; /* no message comes later */
 	struct random random;
-	uint64_t lost; /* messages that there was no memory for */
+	uint64_t lost; /* messages that were lost for lack of memory */
 };
 
 /** @p s begins at @p at. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages of a flow: some are always posted, as by a program that is never late. */
+/* Messages of a flow: some are always posted, as if by a program that is never late. */
 #include <stdlib.h>
 #include <string.h>
 #include "arrivals.h"
@@ -70,7 +70,7 @@ static void post(struct lab_flow *f, uint64_t now)
 		core_doorbell(&f->poster->host->core, q->qp, now);
 }
 
-/* Messages that may be posted by now: all, one more after each gap, or those that have come. */
+/* Messages that may be posted by now: all, one more after each gap, or those that have arrived. */
 static uint64_t allowed(const struct lab_flow *f)
 {
 	if (is_poisson(f))
@@ -175,7 +175,7 @@ void flow_stop(struct lab_flow *f, uint64_t now)
 	nic_wake(&f->from->nic, now);
 }
 
-/* As the sink would send it: the source makes no difference. */
+/* As the sink would send it: which source it has makes no difference. */
 void flow_cnp(struct lab_flow *f, uint64_t now)
 {
 	struct core *c = &f->to->host->core;
@@ -197,7 +197,7 @@ struct cc_view flow_view(const struct lab_flow *f, uint64_t now)
 {
 	const struct limiter *l = f->source.qp->limiter;
 	struct cc_view v = {.rate = f->from->lab->s->cc.line, .target = v.rate};
-	struct cc cc = l->cc; /* time advances in a copy: a look changes nothing */
+	struct cc cc = l->cc; /* time advances in a copy: reading must not change the state */
 
 	if (l->ops) {
 		l->ops->on_time(&cc, now);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Flows as HPCC's simulator has them: their number; then per flow the numbers of its two hosts, its
- * priority, UDP port, bytes and start in seconds. Each is one message on a QP of its own. Priority
- * and port are read and not used: there is one class for data, and a QP chooses its port.
+ * Flows in the format of HPCC's simulator: their number; then per flow the numbers of its two
+ * hosts, its priority, UDP port, bytes and start in seconds. Each is one message on a QP of its
+ * own. Priority and port are read and not used: there is one class for data, and a QP chooses its
+ * port.
  */
 #include <math.h>
 #include <stdlib.h>

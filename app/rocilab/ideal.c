@@ -15,7 +15,7 @@ static double ns_of(double bytes, uint64_t rate)
 	return bytes * 8e9 / (double)rate;
 }
 
-/* Adds cable @p k of the way of @p f. A switch passes a frame on when it has all of it. */
+/* Adds cable @p k of the path of @p f. A switch forwards a frame when it has received all of it. */
 static void add(struct lab_flow *f, const struct net_link *k, double packet, double ack)
 {
 	f->ideal_ns += ns_of(packet, k->rate) + ns_of(ack, k->rate) + 2.0 * (double)k->delay;
@@ -24,7 +24,7 @@ static void add(struct lab_flow *f, const struct net_link *k, double packet, dou
 		f->packet_ns = ns_of(packet, k->rate);
 }
 
-/* The first cable of switch @p sw on the way to @p host. */
+/* The first cable from switch @p sw towards @p host. */
 static const struct net_link *next_cable(const struct lab *l, uint32_t sw, uint32_t host)
 {
 	const struct switch_way *way = &l->routes[sw].way[host + 1];
@@ -49,7 +49,7 @@ double ideal_of(const struct lab_flow *f, uint64_t size)
 	double mtu = (double)f->from->lab->s->mtu;
 	double full = mtu + headers;
 
-	if (whole < 1) /* one short packet: all of its way */
+	if (whole < 1) /* one short packet: its whole path */
 		return f->ideal_ns - f->transit_ns * (mtu - (double)size) / full;
 	return f->ideal_ns + (whole - 1) * f->packet_ns +
 	       (part > 0 ? f->packet_ns * (part * mtu + headers) / full : 0);

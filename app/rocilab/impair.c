@@ -14,13 +14,13 @@ static enum fault_kind kind_of(const struct sim_buffer *b)
 	return switch_class_of(code) == CLASS_CONTROL ? FAULT_ACK : FAULT_DATA;
 }
 
-/* Chance is only asked where there is one. */
+/* Draws a random number only if there is a chance. */
 static bool happens(struct lab *l, double part)
 {
 	return part > 0 && random_part(random_next(&l->faults)) < part;
 }
 
-/* When the first of the frames that are held is due. All of a kind wait equally long. */
+/* When the first of the held frames is due. All frames of a kind are held equally long. */
 static void arm(struct lab_impair *i)
 {
 	uint64_t first = SIM_NEVER;

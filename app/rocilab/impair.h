@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file impair.h
- * Faults of the cables on which hosts send: frames that a `fault` statement names are lost, come
- * twice or come late. It stands between a NIC's wire and its switch.
+ * Faults of the cables on which hosts send: frames that a `fault` statement names are lost,
+ * duplicated or delayed. Located between a NIC and its switch.
  */
 #ifndef IMPAIR_H
 #define IMPAIR_H
@@ -19,14 +19,14 @@ struct lab_impair {
 	struct sim_sink in;
 	struct sim_sink *to;
 	struct lab *lab;
-	struct sim_event due; /* of the frame that is held and comes first */
+	struct sim_event due; /* of the held frame that is due first */
 	struct buffer_fifo held[FAULT_KINDS];
 };
 
 /** @return whether the scenario has any fault. */
 bool impair_any(const struct scenario *s);
 
-/** Stands in front of @p to.  @return the sink for the wire */
+/** Inserts itself in front of @p to. @return the sink for the wire */
 struct sim_sink *impair_plug(struct lab_impair *i, struct lab *lab, struct sim_sink *to);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file jobs.h  Several runs at the same time, whose output comes in their order. */
+/** @file jobs.h  Several runs at the same time, whose output is printed in their order. */
 #ifndef JOBS_H
 #define JOBS_H
 

@@ -27,7 +27,7 @@
 #define IOVA   0x7F0000000000ull
 #define MR_KEY 0x131u
 
-/* Frames that exist at the same time: a window of each flow, many times. Untouched pages cost
+/* Frames that exist at the same time: many times the window of each flow. Untouched pages cost
  * nothing. */
 #define FRAMES_BYTES (1ull << 30)
 
@@ -87,8 +87,8 @@ static void congestion(struct lab *l, struct lab_host *h)
 	atomic_store(&port->cnp_interval, (uint32_t)(interval * 1000));
 }
 
-/* All messages lie in the same memory: what they say means nothing, and the caches of this machine
- * are not those of the hosts. */
+/* All messages use the same memory: their contents do not matter, and this machine's caches do not
+ * model those of the hosts. */
 static void region(struct lab *l, struct lab_host *h)
 {
 	h->mr = (struct mr){.key = MR_KEY,
@@ -117,7 +117,7 @@ static bool completions(struct lab *l, struct lab_host *h)
 	return true;
 }
 
-/* Hosts accept Fast CNPs of all switches, as many as they may make. */
+/* Hosts accept Fast CNPs of all switches, at any rate. */
 static void list_switches(struct switch_list *s)
 {
 	const uint64_t most = 1000000000;
@@ -166,7 +166,7 @@ static bool flows_make(struct lab *l)
 
 /* --- the whole -------------------------------------------------------------------------- */
 
-/* At most these are set at once. */
+/* The most rules that are set at once. */
 static uint32_t count_events(const struct lab *l)
 {
 	const uint32_t per_nic = 5, per_port = 2;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file lab.h
- * A scenario that runs: hosts with the transport of rocid, switches, flows, and what is measured of
- * them, in virtual time.
+ * A running scenario: hosts with the transport of rocid, switches, flows, and their measurements,
+ * in virtual time.
  */
 #ifndef LAB_H
 #define LAB_H
@@ -26,7 +26,7 @@ struct switch_port;
 
 /** Virtual time of a scenario's 0. */
 #define LAB_START 1000000000ull
-/** Flows are looked at so often: Jain's index is one of rates over this time. */
+/** Sampling interval of flows: Jain's index is computed from rates over this time. */
 #define LAB_SAMPLE 1000000ull
 
 /** The protection domain of all. */
@@ -54,7 +54,7 @@ struct lab {
 	struct buffer_pool pool;
 	void *frames;
 	struct memory memory; /* of hosts, queue pairs, ports and frames */
-	uint8_t *messages;    /* the memory that all of them come from and go to */
+	uint8_t *messages;    /* the memory of all messages */
 	struct random faults;
 	struct sim_switch *sw;
 	struct sim_notify *notify;  /* of each switch, if it makes Fast CNPs */
@@ -75,15 +75,15 @@ struct lab {
 	struct lab_counts begin, end;
 	uint32_t samples;
 	float *share;	  /* packets of flow f in sample i: share[i * flows + f] */
-	float *util;	  /* part of its rate that port p used in sample i: util[i * ports + p] */
+	float *util;	  /* utilization of port p in sample i: util[i * ports + p] */
 	uint64_t *passed; /* bytes of each port until the last sample */
 	double *looked;	  /* of expectations of a moment, by their number */
 	float *slowdown;  /* of messages that began and ended in the measurement */
 	size_t slowdowns, slowdown_room;
 	double cpu_s;
-	/** A message of @p f is complete. NULL: nobody listens */
+	/** A message of @p f is complete. May be NULL */
 	void (*complete)(struct lab *l, const struct lab_flow *f, uint64_t now);
-	/** The run has come to @p at ns of the scenario. NULL: nobody listens */
+	/** The run has reached @p at ns of the scenario. May be NULL */
 	void (*progress)(struct lab *l, uint64_t at);
 	void *listener; /* of both */
 };
@@ -106,15 +106,15 @@ uint64_t lab_rate(const struct lab *l, uint32_t host);
 /** @return the flows of @p s. */
 unsigned place_count(const struct scenario *s);
 
-/** Gives each flow its hosts.  @return false: no memory */
+/** Assigns hosts to each flow. @return false: no memory */
 bool place_flows(struct lab *l);
 
-/** Lets the hosts of Poisson traffic begin.  @return false: no memory */
+/** Starts the hosts of Poisson traffic. @return false: no memory */
 bool place_sources(struct lab *l);
 
 /* --- plug.c ----------------------------------------------------------------------------- */
 
-/** Makes switches and cables between them and the hosts.  @return false: no memory */
+/** Creates switches and cables between them and the hosts. @return false: no memory */
 bool plug_all(struct lab *l);
 void plug_free(struct lab *l);
 
@@ -126,7 +126,7 @@ double ideal_of(const struct lab_flow *f, uint64_t size);
 
 /* --- flow.c ----------------------------------------------------------------------------- */
 
-/** Connects the QPs of @p f, and lets it begin when its line says.  @return false: no memory */
+/** Connects the QPs of @p f, and schedules its start. @return false: no memory */
 bool flow_init(struct lab *l, struct lab_flow *f, uint64_t begin);
 void flow_free(struct lab_flow *f);
 
@@ -142,13 +142,13 @@ struct cc_view flow_view(const struct lab_flow *f, uint64_t now);
 /** Brings f->packets up to date. */
 void flow_look(struct lab_flow *f);
 
-/** Messages have come to @p f. */
+/** Messages have arrived at @p f. */
 void flow_post(struct lab_flow *f, uint64_t now);
 
 /** @return bytes of the message of @p f that is under way. */
 uint64_t flow_size(const struct lab_flow *f);
 
-/** @return by how much longer that message took, which is complete now, than it would alone. */
+/** @return how many times longer that message, now complete, took than it would have alone. */
 double flow_slowdown(const struct lab_flow *f, uint64_t now);
 
 /** Takes the completions of @p h and posts the next messages. */

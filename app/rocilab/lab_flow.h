@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file lab_flow.h  A flow of a scenario that runs. */
+/** @file lab_flow.h  A flow of a running scenario. */
 #ifndef LAB_FLOW_H
 #define LAB_FLOW_H
 
@@ -40,8 +40,9 @@ struct lab_flow {
 	uint64_t bytes, full;	  /* that were posted, and the packets that they take */
 	uint64_t posted;	  /* messages */
 	uint64_t messages;	  /* complete */
-	uint64_t since;	   /* when the one that is under way was posted, or the one before ended */
-	double ideal_ns;   /* of a message of one full packet: there, and the ACK back */
+	uint64_t since;		  /* when the current one was posted, or the previous one ended */
+	double ideal_ns;   /* of a message of one full packet: the way there, and the ACK's way back
+			    */
 	double packet_ns;  /* of each packet more: its time on the slowest cable */
 	double transit_ns; /* of a full packet on all cables */
 	uint8_t failed;	   /* status of the first that failed, 0: none */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file lab_host.h  A host of a scenario that runs. */
+/** @file lab_host.h  A host of a running scenario. */
 #ifndef LAB_HOST_H
 #define LAB_HOST_H
 

@@ -43,7 +43,8 @@ static int not_found(const char *folder, const char *name, char *why, size_t siz
 		suggest_try(&s, names[i]);
 	if (n < 0)
 		snprintf(why, size,
-			"'%s' is no file, and there is no library in %s (%s): name its folder with "
+			"'%s' is not a file, and there is no library in %s (%s): name its folder "
+			"with "
 			"--library",
 			name, folder, strerror(-n));
 	else if (s.best)
@@ -86,7 +87,7 @@ static int is_scenario(const struct dirent *e)
 	return len > strlen(SUFFIX) && !strcmp(e->d_name + len - strlen(SUFFIX), SUFFIX);
 }
 
-/* The locale does not matter: every machine lists them in the same order. */
+/* Independent of the locale: every machine lists them in the same order. */
 static int in_order(const struct dirent **a, const struct dirent **b)
 {
 	return strcmp((*a)->d_name, (*b)->d_name);

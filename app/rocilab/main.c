@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rocilab: experiments with congestion on the transport of rocid, in virtual time. */
+/* rocilab: simulates congestion on the transport of rocid, in virtual time. */
 #include <getopt.h>
 #include <string.h>
 #include <sys/stat.h>

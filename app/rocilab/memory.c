@@ -6,7 +6,7 @@
 #define LARGE_PAGE (2u << 20)
 #define CHUNK	   (32u << 20)
 
-/* At the end of what is mapped. */
+/* At the end of the mapping. */
 struct memory_chunk {
 	struct memory_chunk *before;
 	void *map;
@@ -31,7 +31,7 @@ static struct memory_chunk *map(struct memory *m, size_t len)
 		-1, 0);
 	if (at == MAP_FAILED)
 		return NULL;
-	madvise(at, all, MADV_HUGEPAGE); /* it works without, but slower */
+	madvise(at, all, MADV_HUGEPAGE); /* it works without, but more slowly */
 	m->free = round_up(at, LARGE_PAGE);
 	m->end = m->free + len;
 	c = (struct memory_chunk *)m->end;

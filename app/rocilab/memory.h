@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file memory.h
- * Memory of a run, which is freed as a whole. It lies in large pages: thousands of hosts and queue
- * pairs take turns within microseconds, and each would miss the TLB several times otherwise.
+ * Memory of a run, which is freed as a whole. It uses large pages: thousands of hosts and queue
+ * pairs take turns within microseconds, and each would otherwise miss the TLB several times.
  */
 #ifndef MEMORY_H
 #define MEMORY_H
@@ -20,7 +20,7 @@ struct memory {
  *  cost nothing. */
 void *memory_take(struct memory *m, size_t len);
 
-/** Frees all that was taken. */
+/** Frees all that was allocated. */
 void memory_free(struct memory *m);
 
 #endif

@@ -103,7 +103,7 @@ static double receivers_rate(const struct lab *l)
 	return sum;
 }
 
-/* As a part of the payload of full packets without a pause, on the cables of those who receive. */
+/* Relative to the payload of full packets without pauses, on the cables of the receivers. */
 static double goodput_share(const struct lab *l, const struct expectation *e)
 {
 	bool all = e->index == METRIC_ALL;
@@ -168,7 +168,7 @@ static double jain_all(const struct lab *l, const struct expectation *e)
 	return jain_of(sum, squares, l->flows);
 }
 
-/* The slowest flow's part of the fastest's, over the whole measurement. */
+/* The slowest flow's rate divided by the fastest's, over the whole measurement. */
 static double min_max(const struct lab *l, const struct expectation *e)
 {
 	double least = HUGE_VAL, most = 0;
@@ -214,7 +214,7 @@ static double failed(const struct lab *l, const struct expectation *e)
 	return n;
 }
 
-/* When the last flow with a number of messages had all of them; never: infinite. */
+/* When the last flow with a limited number of messages had completed all; never: infinite. */
 static double done(const struct lab *l, const struct expectation *e)
 {
 	uint64_t last = 0;
@@ -268,41 +268,39 @@ static double messages(const struct lab *l, const struct expectation *e)
 /* --- the table -------------------------------------------------------------------------- */
 
 const struct metric metrics[] = {
-	{"queue.mean", OF_PORT, UNIT_BYTES, false,
-		"bytes that wait at the port: their mean over time", queue_mean},
-	{"queue.p50", OF_PORT, UNIT_BYTES, false, "half of the time no more wait", queue_p50},
-	{"queue.p95", OF_PORT, UNIT_BYTES, false, "95 % of the time no more wait", queue_p95},
-	{"queue.p99", OF_PORT, UNIT_BYTES, false, "99 % of the time no more wait", queue_p99},
-	{"queue.max", OF_PORT, UNIT_BYTES, false, "the most that waited", queue_max},
-	{"util.mean", OF_PORT, UNIT_PART, false, "part of its rate that the port used", util_mean},
-	{"util.slope", OF_PORT, UNIT_SLOPE, false, "by how much that rises, up to 95 %",
-		util_slope},
-	{"goodput", OF_ANY_FLOW, UNIT_RATE, false, "payload that arrived, of all flows or one",
+	{"queue.mean", OF_PORT, UNIT_BYTES, false, "bytes queued at the port, mean over time",
+		queue_mean},
+	{"queue.p50", OF_PORT, UNIT_BYTES, false, "median over time", queue_p50},
+	{"queue.p95", OF_PORT, UNIT_BYTES, false, "95th percentile over time", queue_p95},
+	{"queue.p99", OF_PORT, UNIT_BYTES, false, "99th percentile over time", queue_p99},
+	{"queue.max", OF_PORT, UNIT_BYTES, false, "maximum", queue_max},
+	{"util.mean", OF_PORT, UNIT_PART, false, "utilization of the port", util_mean},
+	{"util.slope", OF_PORT, UNIT_SLOPE, false, "how fast it rises, up to 95 %", util_slope},
+	{"goodput", OF_ANY_FLOW, UNIT_RATE, false, "payload received, of all flows or one",
 		goodput},
 	{"goodput.share", OF_ANY_FLOW, UNIT_PART, false,
-		"the same as part of what full packets carry to all receivers, or to its own",
+		"the same, relative to full packets without pauses to all receivers, or to its own",
 		goodput_share},
 	{"rate", OF_FLOW, UNIT_RATE, true, "what the algorithm allows, on the wire", rate},
-	{"rate.target", OF_FLOW, UNIT_RATE, true, "to what it is to return", target},
+	{"rate.target", OF_FLOW, UNIT_RATE, true, "the rate to which it returns", target},
 	{"alpha", OF_FLOW, UNIT_NONE, true, "DCQCN's estimate of congestion", alpha},
 	{"jain", OF_ALL, UNIT_NONE, false, "Jain's index of the flows' rates over 1 ms, mean",
 		jain_mean},
 	{"jain.all", OF_ALL, UNIT_NONE, false, "the same of their rates over the whole measurement",
 		jain_all},
-	{"minmax", OF_ALL, UNIT_NONE, false, "rate of the slowest flow by that of the fastest",
-		min_max},
+	{"minmax", OF_ALL, UNIT_NONE, false,
+		"rate of the slowest flow divided by that of the fastest", min_max},
 	{"cnps", OF_ALL, UNIT_NONE, false, "CNPs per flow and second", cnps},
 	{"drops", OF_ALL, UNIT_NONE, false, "frames that did not fit into a queue", drops},
-	{"pauses", OF_ALL, UNIT_NONE, false, "pauses that switches asked for (PFC)", pauses},
-	{"paused", OF_ALL, UNIT_TIME, false, "for how long, of all cables together", paused},
+	{"pauses", OF_ALL, UNIT_NONE, false, "pauses that switches requested (PFC)", pauses},
+	{"paused", OF_ALL, UNIT_TIME, false, "total duration of pauses, of all cables", paused},
 	{"retransmits", OF_ALL, UNIT_NONE, false, "packets sent again", retransmits},
 	{"messages", OF_ALL, UNIT_NONE, false, "messages that began and ended in the measurement",
 		messages},
 	{"slowdown.p50", OF_ALL, UNIT_NONE, false,
-		"half of them took no longer than so many times what they would alone",
-		slowdown_p50},
-	{"slowdown.p95", OF_ALL, UNIT_NONE, false, "95 % of them took no longer", slowdown_p95},
-	{"slowdown.p99", OF_ALL, UNIT_NONE, false, "99 % of them took no longer", slowdown_p99},
+		"their duration relative to that alone in the network, median", slowdown_p50},
+	{"slowdown.p95", OF_ALL, UNIT_NONE, false, "the same, 95th percentile", slowdown_p95},
+	{"slowdown.p99", OF_ALL, UNIT_NONE, false, "the same, 99th percentile", slowdown_p99},
 	{"failed", OF_ALL, UNIT_NONE, false, "flows with a failed message", failed},
 	{"done", OF_ALL, UNIT_TIME, false, "when the last message was complete", done},
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file metric.h  What a scenario can expect, and a run can tell. */
+/** @file metric.h  What a scenario can expect, and a run measures. */
 #ifndef METRIC_H
 #define METRIC_H
 

@@ -115,7 +115,7 @@ bool net_fat_tree(struct network *n, const struct net_shape *s)
 	return true;
 }
 
-/* --- looking ------------------------------------------------------------------------------ */
+/* --- queries ------------------------------------------------------------------------------ */
 
 static bool ends_at(const struct net_link *l, uint32_t node)
 {

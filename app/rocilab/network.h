@@ -29,7 +29,7 @@ struct network {
 	struct net_link link[LINKS_MAX];
 };
 
-/** Numbers and rates that the known topologies are made of. */
+/** Parameters of the known topologies. */
 struct net_shape {
 	uint64_t hosts; /* or senders; of leaf-spine: per leaf */
 	uint64_t hops;	/* of the parking lot */
@@ -49,7 +49,7 @@ bool net_victim(struct network *n, const struct net_shape *s);
 bool net_leaf_spine(struct network *n, const struct net_shape *s);
 bool net_fat_tree(struct network *n, const struct net_shape *s);
 
-/** Adds a cable. @return false: there is no room */
+/** Adds a cable. @return false: no room */
 bool net_join(struct network *n, uint32_t a, uint32_t b, uint64_t rate, uint64_t delay);
 
 /** @return how many ports switch @p sw has. */
@@ -61,14 +61,14 @@ uint32_t net_peer(const struct network *n, uint32_t sw, uint32_t port);
 /** @return the cable of host @p host, or NULL. */
 const struct net_link *net_cable(const struct network *n, uint32_t host);
 
-/** The shortest ways of one switch to all hosts. */
+/** The shortest paths from one switch to all hosts. */
 struct net_routes {
 	struct switch_way *way; /* by the host's id, which is its number + 1 */
 	uint16_t *next;
 	uint32_t nexts;
 };
 
-/** Finds all shortest ways, of each switch one of @p r. @return false: no memory */
+/** Finds all shortest paths; @p r has one element per switch. @return false: no memory */
 bool net_route(const struct network *n, struct net_routes *r);
 void net_routes_free(struct net_routes *r, uint32_t switches);
 

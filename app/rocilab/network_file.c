@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A network as HPCC's simulator has it: the numbers of nodes, switches and cables; the numbers of
- * the nodes that are switches; then per cable its two nodes, rate ("100Gbps"), delay ("1us" or
- * "0.001ms") and error rate, which must be 0. Nodes that are no switches are hosts.
+ * A network in the format of HPCC's simulator: the numbers of nodes, switches and cables; the
+ * numbers of the nodes that are switches; then per cable its two nodes, rate ("100Gbps"), delay
+ * ("1us" or "0.001ms") and error rate, which must be 0. All other nodes are hosts.
  */
 #include <ctype.h>
 #include <stdarg.h>
@@ -35,7 +35,7 @@ static int bad(struct reader *r, const char *format, ...)
 	return wrong(r->p, "%s:%u: %s", r->path, r->line, what);
 }
 
-/* The next word, or what of it fits. */
+/* The next word, truncated if necessary. */
 static int next(struct reader *r, char word[WORD_SIZE])
 {
 	size_t n = 0;

@@ -16,29 +16,30 @@ void options_usage(FILE *f)
 	fprintf(f,
 		"Usage: rocilab COMMAND [OPTION]... [ARGUMENT]...\n"
 		"\n"
-		"  run SCENARIO...   run files, or scenarios of the library, and print what came "
-		"out\n"
-		"  list              name the scenarios of the library\n"
+		"  run SCENARIO...   run files, or scenarios of the library, and print the "
+		"results\n"
+		"  list              list the scenarios of the library\n"
 		"  verify            run the library and compare with what each scenario expects\n"
-		"  plot FOLDER       draw the files of a run again; or FILE.csv FOLDER: the rates\n"
+		"  plot FOLDER       draw the plots of a run again; or FILE.csv FOLDER: the rates\n"
 		"                    in a qp.csv, or in the output of 'rocictl trace qp N cc csv'\n"
-		"  compare A B       the results of two runs, whose folders A and B are\n"
+		"  compare A B       the results of two runs, in the folders A and B\n"
 		"  help              the statements of a scenario, and what is measured\n"
 		"\n"
-		"  --set STATEMENT.KEY=VALUE   instead of what the scenario says: switch.kmin=5K\n"
+		"  --set STATEMENT.KEY=VALUE   replace a value of the scenario: switch.kmin=5K\n"
 		"  --sweep STATEMENT.KEY=A,B,C run: once with each value; several: all "
 		"combinations\n"
-		"  --seed N                    of everything random\n"
-		"  --jobs N                    run, verify: so many at the same time\n"
+		"  --seed N                    the seed of everything random\n"
+		"  --jobs N                    run, verify: do N runs at a time\n"
 		"  --out FOLDER                run: write data, plots and a page there\n"
-		"  --sample TIME               with --out: between two lines of data; default: "
+		"  --sample TIME               with --out: interval between lines of data; "
+		"default: "
 		"1/1000\n"
 		"  --capture PORT              with --out: the frames that leave a port, as "
 		"pcapng\n"
-		"  --ports                     run: print all ports that had a queue, not the "
-		"longest alone\n"
-		"  --quick                     verify: only what takes seconds\n"
-		"  --library FOLDER            of scenarios; default: %s\n"
+		"  --ports                     run: print all ports that had a queue, not only "
+		"the longest\n"
+		"  --quick                     verify: only scenarios that take seconds\n"
+		"  --library FOLDER            the folder of the scenarios; default: %s\n"
 		"  --version\n",
 		ROCILAB_LIBRARY);
 }
@@ -48,7 +49,7 @@ void options_help(void)
 	options_usage(stdout);
 	printf("\nStatements of a scenario, one per line; # begins a comment:\n");
 	parse_help(stdout);
-	printf("\nWhat expect can name; PORT is such as sw0.8, FLOW a number:\n");
+	printf("\nWhat expect can name; PORT is for example sw0.8, FLOW a number:\n");
 	for (unsigned i = 0; i < metric_count; i++) {
 		static const char *const of[] = {
 			[OF_PORT] = "(PORT)", [OF_FLOW] = "(FLOW)", [OF_ANY_FLOW] = "[(FLOW)]"};

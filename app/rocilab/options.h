@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file options.h  What the command line asks for. */
+/** @file options.h  The command line. */
 #ifndef OPTIONS_H
 #define OPTIONS_H
 
@@ -32,7 +32,7 @@ struct options {
 	unsigned sweeps;
 };
 
-/** Says @p why on standard error. @return 2 */
+/** Prints @p why on standard error. @return 2 */
 int fail(const char *why);
 
 /** Reads the command line; --help and --version end the program.  @return 0, or as fail() */

@@ -66,7 +66,7 @@ static int on_fault(struct parser *p)
 	struct suggestion s;
 
 	if (p->words > 2 && has_word(p, "late=") && !has_word(p, "delay="))
-		return wrong(p, "late= is the part that delay= makes late: add one such as "
+		return wrong(p, "late= is the fraction that delay= makes late: add one such as "
 				"delay=1ms");
 	for (unsigned i = 0; p->words > 2 && i < FAULT_KINDS; i++) {
 		struct fault_line *f = &p->s->fault[i];
@@ -130,9 +130,9 @@ static const struct statement {
 	{"topology", on_topology, "topology NAME rate=40G delay=1us [KEY=VALUE ...]",
 		"the network, and rate and delay of each cable; the next lines are the names"},
 	{"switch", on_switch, "switch mark=egress|ingress kmin=5K kmax=200K pmax=1% buffer=0",
-		"RED of each port, and bytes that may wait there; 0: any number"},
+		"RED of each port, and the size of its queue in bytes; 0: unlimited"},
 	{"switch", on_switch, "switch shared=12M alpha=1 xoff=100K xon=90K headroom=0",
-		"the buffer of a switch, a queue's part of what is unused, and PFC of each port"},
+		"the buffer of a switch, a queue's share of the unused part, and PFC of each port"},
 	{"switch", on_switch, "switch fastcnp=50us",
 		"a Fast CNP to the source instead of a mark, one per flow in that time; 0: none"},
 	{"host", on_host, "host mtu=1024 window=128 timeout=14 retry=7 burst=1 ip=4|6",
@@ -142,30 +142,31 @@ static const struct statement {
 	{"cc", on_cc, "cc ALGORITHM|off [profile=NAME] [PARAMETER=VALUE ...]",
 		"congestion control of all hosts; the next lines are the algorithms"},
 	{"fault", on_fault, "fault cnp|ack|data loss=50% duplicate=1% delay=1ms late=10%",
-		"frames of hosts that are lost, come twice, or come later than others"},
+		"frames of hosts that are lost, arrive twice, or arrive late"},
 	{"seed", on_seed, "seed 1", "of everything random"},
 	{"flow", on_flow,
 		"flow 0..7 -> 8 write|read|send|ud size=1M [repeat | count=1] [start=0..1us] "
 		"[qps=1] "
 		"[gap=0us]",
-		"data from each host to one; with read, the receiver reads them; with gap, each "
-		"message is followed by silence. Flows are numbered from 0"},
+		"data from each host to one; with read, the receiver reads it; with gap, a pause "
+		"follows each message. Flows are numbered from 0"},
 	{"traffic", on_traffic,
 		"traffic poisson load=50% sizes=websearch|hadoop|FILE|1M start=0..10ms [qps=N] "
 		"[hosts=0..7] [read]",
-		"messages come at random to N QPs between random hosts, so that each host sends "
-		"that part of its rate"},
+		"messages arrive at random at N QPs between random hosts, so that each host sends "
+		"that fraction of its rate"},
 	{"traffic", on_traffic,
 		"traffic permutation|all-to-all size=1M [repeat | count=1] [start=0..1us] [qps=1] "
 		"[gap=0us] [hosts=0..7] [read|send|ud]",
 		"each host sends to one other, chosen at random, or to all others"},
 	{"traffic", on_traffic, "traffic file PATH [base=2s]",
-		"the flows of a file of HPCC's simulator, in which the run begins at 'base'"},
-	{"at", on_at, "at 100ms stop|cnp 2..7", "flows stop, or receive a CNP each"},
+		"the flows of a file of HPCC's simulator; the run begins at the file's time "
+		"'base'"},
+	{"at", on_at, "at 100ms stop|cnp 2..7", "flows stop, or each receives a CNP"},
 	{"measure", on_measure, "measure 100ms..1100ms",
-		"when counters count; the end is the run's"},
+		"the period that is measured; its end is the end of the run"},
 	{"expect", on_expect, "expect NAME VALUE +-12% | NAME >= VALUE | NAME <= VALUE",
-		"what must come out"},
+		"an expected result"},
 };
 
 /* A second one would silently replace the first. */
@@ -178,7 +179,7 @@ static bool is_once(const struct statement *s)
 static int read_statement(struct parser *p, unsigned i)
 {
 	if (is_once(&statements[i]) && p->seen & 1u << i)
-		return wrong(p, "there is a %s already", statements[i].name);
+		return wrong(p, "there is already a %s", statements[i].name);
 	p->seen |= 1u << i;
 	return statements[i].read(p);
 }
@@ -216,7 +217,7 @@ static int read_line(struct parser *p, char *line)
 	return unknown_statement(p, p->word[0]);
 }
 
-/* Applies --set to statements that a scenario may leave out, and does. */
+/* Applies --set to optional statements that the scenario does not have. */
 static int set_absent(struct parser *p)
 {
 	char host[] = "host", sw[] = "switch";
@@ -237,7 +238,7 @@ static int set_absent(struct parser *p)
 	return 0;
 }
 
-/* Every value of the command line must have had its place. */
+/* Every --set must have been used. */
 static int check_settings(struct parser *p)
 {
 	for (unsigned i = 0; i < p->nsettings; i++) {
@@ -294,7 +295,7 @@ static int complete(struct parser *p)
 		return wrong(p, "there is no flow and no traffic: add one such as "
 				"'flow 0 -> 1 write size=1Mi repeat'");
 	if (!s->to)
-		return wrong(p, "there is no measure, so no end: add one such as "
+		return wrong(p, "there is no measure, so the run has no end: add one such as "
 				"'measure 10ms..50ms'");
 	if (check_settings(p))
 		return -EINVAL;
@@ -325,7 +326,7 @@ int parse_scenario(struct scenario *s, const char *name, const char *text, struc
 	char line[LINE_SIZE];
 
 	for (unsigned i = 0; i < TRAFFIC_LINES; i++)
-		flow_file_free(&s->traffic[i]); /* of the one that was read before */
+		flow_file_free(&s->traffic[i]); /* of the line that was read before */
 	memset(s, 0, sizeof(*s));
 	s->rate = 40000000000ull;
 	s->mtu = 1024;

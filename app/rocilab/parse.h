@@ -17,9 +17,8 @@ struct setting {
 };
 
 /**
- * Reads a scenario.
- * @param name      for errors: the file
- * @param settings  @p n values that replace those of the text
+ * Reads a scenario. @param name the file, for errors @param settings @p n values that replace those
+ * of the text
  * @param why       receives "NAME:LINE: sentence"
  * @return 0 or -EINVAL
  */

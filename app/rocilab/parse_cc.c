@@ -44,9 +44,9 @@ static int set_param(struct parser *p, const char *name, const char *value)
 	if (!text_number(value, UNIT_NONE, &v) || !cc_config_set(cc, (unsigned)i, v)) {
 		const struct cc_param *row = &cc->ops->params[i];
 
-		return wrong(p, "'%s=%s' needs a whole number from %.0f to %.0f%s%s%s", name, value,
-			row->min, row->max, *row->unit ? " (" : "", row->unit,
-			*row->unit ? ")" : "");
+		return wrong(p, "'%s=%s' needs a %snumber from %.10g to %.10g%s%s%s", name, value,
+			row->fraction ? "" : "whole ", row->min, row->max, *row->unit ? " (" : "",
+			row->unit, *row->unit ? ")" : "");
 	}
 	return 0;
 }

@@ -74,7 +74,7 @@ static int find_port(struct parser *p, const char *arg, uint32_t *index)
 	return 0;
 }
 
-/* Says how a metric of a port or of a flow is written. */
+/* Reports how a metric of a port or of a flow is written. */
 static int of_one(struct parser *p, const struct metric *m)
 {
 	int base = (int)strcspn(m->name, ".");

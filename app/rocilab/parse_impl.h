@@ -42,7 +42,7 @@ struct parser {
 	uint32_t nodes;	      /* 0: the topology is of no file */
 };
 
-/** Says what is wrong with the line.  @return -EINVAL */
+/** Reports what is wrong with the line. @return -EINVAL */
 __attribute__((format(printf, 2, 3))) int wrong(struct parser *p, const char *format, ...);
 
 enum kind {

@@ -35,7 +35,7 @@ static int set_choice(struct parser *p, const struct key *k, const char *value)
 	return wrong(p, "'%s=%s': it is %s or %s", k->name, value, k->choice[0], k->choice[1]);
 }
 
-/* A number alone is bytes, bits per second, or ns, which is seldom meant. */
+/* A number without a unit is bytes, bits per second, or ns, which is rarely intended. */
 static const char *missing(const struct key *k, const char *value)
 {
 	if (value[strspn(value, ".0123456789")])
@@ -128,7 +128,7 @@ static bool set_before(const struct parser *p, unsigned first, unsigned i)
 	return false;
 }
 
-/* The words from @p first on, then what the command line says instead. */
+/* The words from @p first on, then the command line's replacements. */
 int set_all(struct parser *p, unsigned first, const struct key *keys, unsigned n)
 {
 	const char *statement = p->word[0];

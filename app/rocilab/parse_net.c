@@ -37,7 +37,7 @@ static const struct shape {
 		"leaf-spine leaves=4 spines=2 hosts=8 [uplink=100G]",
 		"8 hosts at each of sw0..sw3, which are linked to each of sw4, sw5"},
 	{"fat-tree", net_fat_tree, SHAPE_K | SHAPE_UPLINK, "fat-tree k=4 [uplink=40G]",
-		"k^3/4 hosts; sw0 and on are the edge, then aggregation, then core"},
+		"k^3/4 hosts; edge switches come first, from sw0, then aggregation, then core"},
 };
 
 void topology_help(FILE *f)

@@ -22,7 +22,7 @@ static int read_pattern(struct parser *p, struct traffic_line *t)
 		p->words > 1 ? p->word[1] : "");
 }
 
-/* Takes the word "NAME=..." out of the words. @return what follows, or NULL */
+/* Removes the word "NAME=..." from the words. @return the value, or NULL */
 static const char *take_word(struct parser *p, const char *name)
 {
 	size_t len = strlen(name);
@@ -109,7 +109,7 @@ static int read_settings(struct parser *p, struct traffic_line *t)
 	t->line.count = 0;
 	if (t->line.start[1] <= t->line.start[0])
 		return wrong(
-			p, "poisson needs a time in which messages come, such as start=0..10ms");
+			p, "poisson needs a time in which messages arrive, such as start=0..10ms");
 	return t->load > 0 ? 0 : wrong(p, "poisson needs a load such as load=50%%");
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which hosts the flows of a scenario lead from and to. */
+/* Chooses the hosts of the flows of a scenario. */
 #include <stdlib.h>
 #include "arrivals.h"
 #include "lab.h"
@@ -8,7 +8,7 @@
 #include "scenario.h"
 #include "sizes.h"
 
-/* Of hosts first..last of @p t, different ones. */
+/* Two different hosts from first..last of @p t. */
 static uint32_t hosts_of(const struct traffic_line *t)
 {
 	return t->line.last - t->line.first + 1;
@@ -60,7 +60,7 @@ static struct lab_flow *place_line(struct lab *l, struct lab_flow *f, const stru
 	return f;
 }
 
-/* Each host sends to another one, and each receives from one: the hosts in a ring of random order.
+/* Each host sends to one other and receives from one: a ring of the hosts in random order.
  */
 static struct lab_flow *permute(
 	struct lab *l, struct lab_flow *f, const struct traffic_line *t, struct random *random)
@@ -89,7 +89,7 @@ static struct lab_flow *all_to_all(struct lab *l, struct lab_flow *f, const stru
 	return f;
 }
 
-/* The senders in turn, each to any other host. */
+/* The senders take turns, each to a random other host. */
 static struct lab_flow *spread(
 	struct lab *l, struct lab_flow *f, const struct traffic_line *t, struct random *random)
 {
@@ -145,7 +145,7 @@ static int by_host(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* The host of @p flow, of which @p n flows are. */
+/* The host of @p flow, which has @p n flows. */
 static void make_source(struct lab *l, struct source *s, const struct traffic_line *t,
 	struct lab_flow **flow, uint32_t n)
 {

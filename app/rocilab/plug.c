@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The network of a scenario: switches, their cables and ways. */
+/* The network of a scenario: switches, their cables and routes. */
 #include <stdlib.h>
 #include "icrc.h"
 #include "impair.h"
@@ -32,7 +32,7 @@ static struct sim_sink *sink_of(const struct end *e)
 	return e->host ? &e->host->nic.in : &e->sw->port[e->port].in;
 }
 
-/* With faults a host's frames come to @p to by way of impair.c. */
+/* With faults, a host's frames reach @p to through impair.c. */
 static struct sim_sink *faulty(struct lab *l, struct lab_host *h, struct sim_sink *to)
 {
 	return l->impair ? impair_plug(&l->impair[h - l->host], l, to) : to;

@@ -9,7 +9,7 @@
 #include "scenario.h"
 #include "switch.h"
 
-/* Of a large network, the ports that a reader looks for. */
+/* Of a large network, only the most interesting ports are printed. */
 #define PORTS_SHOWN 12u
 
 double report_value(const struct lab *l, const struct expectation *e)
@@ -41,7 +41,7 @@ unsigned report_expectations(const struct lab *l, const char *command)
 
 /* --- ports ------------------------------------------------------------------------------ */
 
-/* Queues that had something to hold, with the longest mean first. */
+/* Queues that were used, the longest mean first. */
 struct hot {
 	double mean;
 	uint32_t sw, port; /* port: of all switches */
@@ -136,7 +136,7 @@ void report_run(const struct lab *l, bool all_ports)
 		(unsigned long long)(z->marked - a->marked),
 		(unsigned long long)(z->cnps - a->cnps),
 		(unsigned long long)(z->handled - a->handled));
-	/* Not on standard output: that is the same wherever the scenario runs. */
+	/* Not on standard output, which is the same on every machine. */
 	fprintf(stderr, "  %.1f s of CPU, %.3f us for each delivered packet, %llu events\n",
 		l->cpu_s, z->packets ? l->cpu_s * 1e6 / (double)z->packets : 0.0,
 		(unsigned long long)l->engine.fired);

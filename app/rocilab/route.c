@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* All shortest ways from each switch to each host. Hosts at one switch share the ways to it. */
+/* All shortest paths from each switch to each host. Hosts at one switch share the paths to it. */
 #include <stdlib.h>
 #include "network.h"
 #include "switch.h"
@@ -62,7 +62,7 @@ static void distances(
 	}
 }
 
-/* The ways of switch @p s to hosts at switch @p to. */
+/* The paths from switch @p s to hosts at switch @p to. */
 static struct switch_way toward(const struct network *n, const struct map *m, uint32_t s,
 	const uint32_t *far, struct net_routes *r)
 {
@@ -78,7 +78,7 @@ static struct switch_way toward(const struct network *n, const struct map *m, ui
 	return way;
 }
 
-/* Ways of all switches to the hosts at switch @p to. */
+/* The paths from all switches to the hosts at switch @p to. */
 static void route_to(const struct network *n, const struct map *m, uint32_t to, const uint32_t *far,
 	struct net_routes *r)
 {

@@ -57,7 +57,7 @@ static int write_files(const struct lab *l, const char *folder)
 	if (out_json(l, folder))
 		return fail("run.json cannot be written: is the disk full?");
 	if (!gnuplot_found())
-		fprintf(stderr, "rocilab: there are no plots, as gnuplot is not installed: "
+		fprintf(stderr, "rocilab: there are no plots, because gnuplot is not installed: "
 				"`apt install gnuplot-nox`\n");
 	else if (!out_plots(folder))
 		return fail("gnuplot could not draw the plots: see above");
@@ -120,7 +120,7 @@ static void combine(struct options *o, unsigned i, char *name, size_t size)
 	}
 }
 
-/* A folder for each run, where there are several. */
+/* One folder per run if there are several. */
 static void choose_folder(const struct runs *r, struct out_options *out, const char *scenario,
 	const char *combination, char path[OUT_PATH])
 {
@@ -225,7 +225,7 @@ static int verify_job(void *arg, unsigned i)
 	return load(&s, r->o, r->names[i]) ? -1 : verify_one(&s);
 }
 
-/* Keeps those of @p n scenarios in @p names that are to be run. @return how many; negative: one is
+/* Keeps those of the @p n scenarios in @p names that must run. @return how many; negative: one is
  * wrong */
 static int choose(struct options *o, char **names, int n, char **chosen)
 {

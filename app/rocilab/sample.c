@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The run: from event to event of the scenario, looking at flows and ports in between. */
+/* The run: from event to event of the scenario, sampling flows and ports in between. */
 #include <time.h>
 #include "host.h"
 #include "lab.h"
@@ -100,7 +100,7 @@ static void happen(struct lab *l, const struct event_line *e)
 	}
 }
 
-/* Everything of time @p at: first what happens, then what is looked at. */
+/* Everything due at time @p at: events first, then samples. */
 static void pause_at(struct lab *l, uint64_t at)
 {
 	const struct scenario *s = l->s;

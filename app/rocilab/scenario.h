@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file scenario.h
- * A scenario: a network, flows on it, what happens meanwhile, what is measured, and what is
- * expected of it. It is read from text of one statement per line; doc/rocilab.md describes them.
+ * A scenario: a network, flows on it, events, what is measured, and expected results. It is read
+ * from text with one statement per line; doc/rocilab.md describes the statements.
  */
 #ifndef SCENARIO_H
 #define SCENARIO_H
@@ -27,7 +27,7 @@ enum flow_op {
 	FLOW_WRITE,
 	FLOW_READ, /* the receiver reads */
 	FLOW_SEND,
-	FLOW_UD, /* datagrams: each message is a packet, and none is sent again */
+	FLOW_UD, /* datagrams: each message is one packet and is never retransmitted */
 	FLOW_OPS
 };
 
@@ -40,7 +40,7 @@ struct flow_line {
 	uint64_t size;	   /* bytes of a message */
 	uint64_t count;	   /* messages; 0: without end */
 	uint64_t start[2]; /* ns: at random between them */
-	uint64_t gap;	   /* ns of silence after each message */
+	uint64_t gap;	   /* ns of pause after each message */
 	unsigned text_line;
 };
 
@@ -69,7 +69,7 @@ enum fault_kind {
 	FAULT_KINDS
 };
 
-/** A `fault` statement: parts of the frames of a kind that hosts send. */
+/** A `fault` statement: applies to a fraction of the frames of one kind that hosts send. */
 struct fault_line {
 	double loss;
 	double duplicate; /* come twice */
@@ -101,7 +101,7 @@ struct expectation {
 	unsigned line;
 	const struct metric *metric;
 	uint32_t index; /* of the port or flow; METRIC_ALL */
-	uint64_t at;	/* ns, for what is looked at in one moment */
+	uint64_t at;	/* ns, for values at one moment */
 	enum expect_sign sign;
 	double value;
 	double tolerance; /* part of the value */

@@ -14,11 +14,11 @@ struct known {
 };
 
 static const struct known known[] = {
-	/* Alizadeh et al., SIGCOMM 2010, as HPCC's simulator has it */
+	/* Alizadeh et al., SIGCOMM 2010, as in HPCC's simulator */
 	{"websearch", 12,
 		{{0, 0}, {10e3, 15}, {20e3, 20}, {30e3, 30}, {50e3, 40}, {80e3, 53}, {200e3, 60},
 			{1e6, 70}, {2e6, 80}, {5e6, 90}, {10e6, 97}, {30e6, 100}}},
-	/* Roy et al., SIGCOMM 2015, as HPCC's simulator has it */
+	/* Roy et al., SIGCOMM 2015, as in HPCC's simulator */
 	{"hadoop", 20,
 		{{0, 0}, {100, 1}, {200, 2}, {300, 5}, {350, 15}, {400, 20}, {500, 30}, {600, 40},
 			{700, 50}, {1e3, 60}, {2e3, 67}, {7e3, 70}, {30e3, 72}, {50e3, 82},

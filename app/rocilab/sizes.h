@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file sizes.h
- * Sizes of messages: one, or a distribution given by points of its cumulative distribution, as in
- * the files of HPCC's simulator: a line per point, bytes and percent, from 0 to 100.
+ * Message sizes: a single one, or a cumulative distribution, as in the files of HPCC's simulator: a
+ * line per point, bytes and percent, from 0 to 100.
  */
 #ifndef SIZES_H
 #define SIZES_H
@@ -20,7 +20,7 @@ struct sizes {
 	double part[SIZES_POINTS]; /* [0, 1], rising */
 };
 
-/** Makes @p s one of the known distributions, or that of the file @p name.
+/** Sets @p s to one of the known distributions, or to that of the file @p name.
  *  @return 0, or -EINVAL with the reason in @p why */
 int sizes_read(struct sizes *s, const char *name, char *why, size_t size);
 
@@ -33,8 +33,8 @@ uint64_t sizes_most(const struct sizes *s);
 /** Draws a size, 1 or more. */
 uint64_t sizes_draw(const struct sizes *s, struct random *random);
 
-/** @return an exponentially distributed number with mean 1, of comparisons alone (von Neumann
- * 1951): every machine draws the same. */
+/** @return an exponentially distributed number with mean 1, by comparisons only (von Neumann 1951),
+ * so that every machine draws the same. */
 double draw_exponential(struct random *random);
 
 /** @return a number in [0, 1). */

@@ -53,7 +53,7 @@ const char *text_what(enum unit unit)
 	return units[unit].what;
 }
 
-/* The largest unit in which it is 1 or more. */
+/* The largest unit in which the value is at least 1. */
 static char *scaled(double value, const struct suffix *s, unsigned n, char *text, size_t size)
 {
 	double most = fabs(value);

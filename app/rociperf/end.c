@@ -17,7 +17,7 @@
 
 #define OUTS_USUAL 16u
 #define PSN_MASK   0xFFFFFFu
-#define GROUP_QPN  0xFFFFFFu /* of all that goes to a group (MC-07) */
+#define GROUP_QPN  0xFFFFFFu /* of everything that is sent to a group (MC-07) */
 
 /* The words of MESSAGE_ADDRESS, then one per QP: QPN << 32 | PSN; for XRC then the QPN of each
  * target. The rkey follows in MESSAGE_READY, because a window is bound by a QP that is connected.

@@ -73,7 +73,7 @@ const struct param_info param_info[PARAM_COUNT] = {
 	[PARAM_CONNECTION] = {"connection", 'c', UNIT_SERVICE, 0, SERVICES - 1, 0,
 		"transport service: RC, XRC, or UC and UD, which do not recover from loss; RC"},
 	[PARAM_WINDOW] = {"mw", 0, UNIT_NONE, 0, 1, 0,
-		"access the target's memory by the key of a memory window"},
+		"access the target's memory with the key of a memory window"},
 	[PARAM_GROUP] = {"mcast", 'M', UNIT_GROUP, 0, UINT64_MAX, 0,
 		"send UD to this multicast group, whose members are the server's QPs"},
 };
@@ -173,7 +173,7 @@ static bool set_group(struct plan *p, const char *text, char *why, size_t room)
 {
 	if (!group_parse(text, &p->value[PARAM_GROUP_HIGH], &p->value[PARAM_GROUP])) {
 		snprintf(why, room,
-			"--mcast %s: it is not the address of a group, such as 239.1.2.3 or "
+			"--mcast %s: this is not the address of a group, such as 239.1.2.3 or "
 			"ff1e::1",
 			text);
 		return false;
@@ -192,7 +192,7 @@ bool plan_set(struct plan *p, enum param i, const char *text, char *why, size_t 
 	if (!parse(info->unit, text, &value)) {
 		snprintf(why, room, "--%s %s: it is not a %s", info->name, text,
 			info->unit == UNIT_SERVICE
-				? "service that rociperf knows: RC, UC, UD or XRC"
+				? "service that rociperf supports: RC, UC, UD or XRC"
 			: info->unit == UNIT_SECONDS ? "time in seconds"
 			: info->unit == UNIT_BYTES   ? "number of bytes, such as 4096, 64K or 256M"
 						     : "number");

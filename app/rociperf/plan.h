@@ -47,7 +47,7 @@ enum param {
 	PARAM_VERIFY,	     /* compare all data */
 	PARAM_SRQ,	     /* one shared receive queue for all QPs of an end */
 	PARAM_CONNECTION,    /* place in plan_services[] */
-	PARAM_WINDOW,	     /* the target's memory is reached by a memory window */
+	PARAM_WINDOW,	     /* the target's memory is accessed through a memory window */
 	PARAM_GROUP,	     /* the multicast group for datagrams; 0: none */
 	PARAM_COUNT,
 };

@@ -13,7 +13,7 @@
 struct side {
 	struct end end;
 	struct measure measure;
-	/** Does what can be done at @p now. @return false: there was nothing to do. */
+	/** Does what can be done at @p now. @return false: nothing to do. */
 	bool (*step)(struct side *s, uint64_t now);
 	uint64_t under_way; /* requests of all QPs */
 

@@ -26,8 +26,8 @@
 
 /* --- the devices ------------------------------------------------------------------------------ */
 
-/* The files of a rocid that was killed stay until the next one comes.
- * @return 0 if one serves, or a negative errno. */
+/* The files of a killed rocid stay until the next one starts. @return 0 if one is serving, or a
+ * negative errno. */
 static int look(const char *socket_path)
 {
 	struct sockaddr_un un = {.sun_family = AF_UNIX};
@@ -95,11 +95,12 @@ static const char *advice(int err)
 		return "become a member of its group (usermod -aG rdma USER, and log in again)";
 	case -ENOENT:
 	case -ECONNREFUSED:
-		return "start rocid there (systemctl start rocid), or name its socket by --socket";
+		return "start rocid there (systemctl start rocid), or give its socket with "
+		       "--socket";
 	case -ENODEV:
 		return "start a rocid of this release there";
 	default:
-		return "look whether a rocid of this release serves there";
+		return "check that a rocid of this release serves there";
 	}
 }
 

@@ -2,8 +2,8 @@
 /**
  * @file classes.h
  * The devices in /sys/class, where ibstat, show_gids and many scripts look for them. Links lead to
- * the files that each rocid keeps current beside its socket, so that they show what is now, also of
- * a rocid that was started anew. One thread.
+ * the files that each rocid maintains beside its socket, so that they show the current state, also
+ * after rocid has been restarted. One thread.
  */
 #ifndef CLASSES_H
 #define CLASSES_H
@@ -14,7 +14,7 @@
 #define CLASSES_MAX	 64 /* as many devices as libibverbs.so.1 lists */
 #define CLASSES_NAME_MAX 64
 
-/** A rocid that serves, and what it shows. */
+/** A serving rocid and its files. */
 struct class_device {
 	char name[CLASSES_NAME_MAX]; /* as libibverbs.so.1 calls it */
 	char folder[PATH_MAX];	     /* with the files of the device */
@@ -26,16 +26,15 @@ struct class_devices {
 };
 
 /**
- * Looks for the files of the rocids at @p sockets, NULL or empty: the usual one.
- * @return 0, or a negative errno and a sentence that names a socket where no rocid shows its
- * device;
- * @p found has the others.
+ * Looks for the files of the rocids at @p sockets, by default (NULL or empty) at the usual one.
+ * @return 0, or a negative errno and a sentence that names a socket without a device; @p found has
+ * the others.
  */
 int classes_find(struct class_devices *found, const char *sockets, char why[WHY_MAX]);
 
 /**
- * Makes /sys/class/infiniband and its relatives in the mount namespace that namespace_enter() made;
- * the rest of /sys/class stays as it is (shadow.h).
+ * Creates /sys/class/infiniband and its relatives in the mount namespace of namespace_enter(); the
+ * rest of /sys/class does not change (shadow.h).
  * @return 0, or a negative errno and a sentence: /sys/class is unchanged then.
  */
 int classes_make(const struct class_devices *found, char why[WHY_MAX]);

@@ -7,14 +7,14 @@
 
 /**
  * Writes the value of LD_LIBRARY_PATH for programs: the folders of the build tree that this program
- * runs from, or else those that it was installed with, and then what the variable has.
- * @return 0, or a negative errno and in @p path the file that is missing: ENOENT, ENAMETOOLONG.
+ * runs from, or else the installed ones, followed by the variable's current value. @return 0, or
+ * -ENAMETOOLONG, or -ENOENT with the missing file in @p path.
  */
 int libraries_path(char *path, size_t size);
 
 /**
- * Writes the value of LD_PRELOAD: what clears memory for allocators, and then what the variable
- * has.
+ * Writes the value of LD_PRELOAD: the library that clears memory for allocators, followed by the
+ * variable's current value.
  * @return 0, -ENOENT or -ENAMETOOLONG.
  */
 int libraries_preload(char *value, size_t size);

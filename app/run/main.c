@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* roci-run [options] PROGRAM [ARGUMENT...]: runs a verbs program over rocid, as it is. */
+/* roci-run [options] PROGRAM [ARGUMENT...]: runs an unmodified verbs program over rocid. */
 #include <err.h>
 #include <errno.h>
 #include <getopt.h>
@@ -15,7 +15,7 @@
 #include "nodes.h"
 #include "program.h"
 
-/* As env(1) and nice(1) have them. */
+/* As for env(1) and nice(1). */
 #define EXIT_OURS     NAMESPACE_EXIT
 #define EXIT_NO_EXEC  126
 #define EXIT_NO_ENTRY 127
@@ -23,8 +23,8 @@
 #define LIBRARY_PATH "LD_LIBRARY_PATH"
 #define PRELOAD	     "LD_PRELOAD"
 
-/* UCX takes memory from System V first, to share it with the ranks of the machine. Only who has a
- * right to open others' mappings could register that: decision 0150. */
+/* By default UCX first allocates System V shared memory. Registering that needs the right to open
+ * mappings of others: decision 0151. */
 #define UCX_ALLOC	"UCX_ALLOC_PRIO"
 #define UCX_ALLOC_VALUE "thp,mmap,heap"
 
@@ -36,11 +36,11 @@ struct options {
 static const char usage[] =
 	"usage: roci-run [options] PROGRAM [ARGUMENT...]\n"
 	"Runs PROGRAM, which uses libibverbs or librdmacm, over rocid instead of an RDMA adapter.\n"
-	"Its children do likewise; its exit status is that of roci-run.\n"
+	"The same holds for its children. roci-run returns its exit status.\n"
 	"\n"
-	"  --socket PATH   rocid's socket; several, with : between them, are several devices\n"
-	"  --libraries     only choose the libraries: leave /dev and /sys as they are\n"
-	"  --print         say what would be done, and do nothing\n"
+	"  --socket PATH   rocid's socket; several, separated by :, are several devices\n"
+	"  --libraries     only set up the libraries; do not touch /dev and /sys\n"
+	"  --print         print what would be done, and do nothing\n"
 	"  --help          this text\n"
 	"  --version       the version of Rocinante\n";
 
@@ -136,7 +136,7 @@ static void print(const struct options *o, const char *path, const char *preload
 		printf("mount namespace: %s\n", found);
 }
 
-/* The files of a machine with an adapter, as far as they can be made: the program runs in any case.
+/* The files of a machine with an adapter, as far as they can be created: the program runs anyway.
  */
 static void show_devices(
 	const struct class_devices *shown, const char *missing, unsigned devices, const char *found)

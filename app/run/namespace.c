@@ -38,7 +38,7 @@ static int map_ids(uid_t uid, gid_t gid)
 
 static struct siblings siblings = {.fd = -1};
 
-/* Root in a container may lack the right to have a mount namespace, but not that to have both.
+/* Root in a container may lack the right to create a mount namespace alone, but not to create both.
  * @return as namespace_enter() */
 static int leave_namespaces(const char *shown, bool *user)
 {

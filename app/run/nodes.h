@@ -10,8 +10,8 @@
 #include "namespace.h"
 
 /**
- * Makes /dev/infiniband with uverbs0 to uverbs@p devices - 1 and rdma_cm in the mount namespace
- * that namespace_enter() made; the rest of /dev stays as it is (shadow.h).
+ * Creates /dev/infiniband with uverbs0 to uverbs@p devices - 1 and rdma_cm in the mount namespace
+ * of namespace_enter(); the rest of /dev does not change (shadow.h).
  * @return 0, or a negative errno and a sentence: /dev is unchanged then.
  */
 int nodes_make(unsigned devices, char why[WHY_MAX]);

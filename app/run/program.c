@@ -15,7 +15,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#define HEAD_MAX     256 /* of a script's first line, as Linux reads it */
+#define HEAD_MAX     256 /* of a script's first line, as in Linux */
 #define HEADERS_MAX  64
 #define SCRIPTS_MAX  4 /* a script may interpret another */
 #define PATH_DEFAULT "/bin:/usr/bin"
@@ -117,7 +117,7 @@ static void check_elf(const char *path, int fd, const ElfW(Ehdr) * elf)
 
 	if (own_header(&own) && (elf->e_ident[EI_CLASS] != own.e_ident[EI_CLASS] ||
 					elf->e_machine != own.e_machine)) {
-		warnx("%s is for another kind of CPU. " WITHOUT "build Rocinante for that, too",
+		warnx("%s is for another kind of CPU. " WITHOUT "build Rocinante for that CPU, too",
 			path);
 		return;
 	}
@@ -128,11 +128,12 @@ static void check_elf(const char *path, int fd, const ElfW(Ehdr) * elf)
 			      "link it with the shared libibverbs",
 				path);
 	} else if (strstr(name, "musl")) {
-		warnx("%s is for another C library (%s). " WITHOUT "build Rocinante with that",
+		warnx("%s is for another C library (%s). " WITHOUT
+		      "build Rocinante with that library",
 			path, name);
 	} else if (has_rights(path)) {
 		warnx("%s has rights that you do not have (setuid, setgid or capabilities). It may "
-		      "run without them here, or find no device of Rocinante: run it as its owner, "
+		      "run without them, or find no device of Rocinante: run it as its owner, "
 		      "or choose the library for all programs (roci-run(1))",
 			path);
 	}

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file program.h What a program must be for its libraries to be chosen. One thread. */
+/** @file program.h Checks whether a program can load Rocinante's libraries. One thread. */
 #ifndef PROGRAM_H
 #define PROGRAM_H
 
 /**
- * Says in a sentence on stderr why @p name, as execvp() would find it, does not take Rocinante's
- * libraries: it is static, has rights of its own, or is for another C library or CPU. Of a script
- * the interpreter counts. execvp() is left to complain of files that cannot be read or run;
- * children are not looked at.
+ * Says on stderr why @p name, as execvp() would find it, cannot load Rocinante's libraries: it is
+ * static, has rights of its own, or is for another C library or CPU. For a script the interpreter
+ * is checked. execvp() reports files that cannot be read or run; children are not checked.
  */
 void program_check(const char *name);
 

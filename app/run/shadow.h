@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file shadow.h
- * A folder of the system in which some entries are others: a tmpfs takes its place, with the
- * entries that were there and those that the caller adds. Entries that the system adds to the
- * folder itself later do not appear, those in its subfolders do. In the caller's mount namespace.
- * One thread.
+ * Replaces some entries of a system folder: in the caller's mount namespace a tmpfs takes its
+ * place, with the folder's other entries and those that the caller adds. Entries that the system
+ * later adds to the folder itself do not appear; those in its subfolders do. One thread.
  */
 #ifndef SHADOW_H
 #define SHADOW_H
@@ -12,12 +11,12 @@
 #include <stdbool.h>
 #include "namespace.h"
 
-/** Any folder that is not in a shadowed one: the new one grows here, hidden, until it is complete.
+/** Any folder outside of shadowed ones: the new one is built here, hidden, until it is complete.
  */
 #define STAGE "/tmp"
 
 /**
- * Makes the new folder at STAGE, with the entries of @p folder that @p hidden does not name.
+ * Creates the new folder at STAGE, with the entries of @p folder that @p hidden does not name.
  * @param hidden  ends with NULL
  * @return 0, or a negative errno and a sentence: nothing is at STAGE then.
  */

@@ -18,16 +18,15 @@
 #include <unistd.h>
 #include "namespace.h"
 
-#define RECORDS 64
-#define TRIES \
-	100 /* to get the lock, which is held for milliseconds unless its holder stands still */
+#define RECORDS	  64
+#define TRIES	  100 /* for the lock, which is held for milliseconds unless its holder is stalled */
 #define PAUSE_NS  50000000
-#define LOOKS	  20 /* at a program that cannot be looked at while it calls execvp() */
+#define LOOKS	  20 /* for a program that cannot be inspected while it calls execvp() */
 #define LOOK_NS	  10000000
 #define FNV_BASIS 0xCBF29CE484222325
 #define FNV_PRIME 0x100000001B3
 
-/* A program, the namespaces that it ran in, and what these are for. */
+/* A program, its namespaces, and what these show. */
 struct record {
 	pid_t pid;
 	uint32_t reserved;
@@ -59,7 +58,7 @@ static uint64_t namespace_of(pid_t pid, const char *kind)
 	return inode(path);
 }
 
-/* Entries that come to /dev and /sys/class later do not appear in a namespace: shadow.h. */
+/* Entries that are added to /dev and /sys/class later do not appear in a namespace: shadow.h. */
 static uint64_t entries(const char *folder)
 {
 	DIR *dir = opendir(folder);
@@ -129,13 +128,14 @@ static bool lives(const struct record *r)
 	       namespace_of(r->pid, "mnt") == r->mnt;
 }
 
-/* One that is about to call execvp() cannot be looked at, and stays. */
+/* One that is about to call execvp() cannot be inspected, and stays. */
 static bool is_gone(pid_t pid)
 {
 	return kill(pid, 0) && errno == ESRCH;
 }
 
-/* The latest first; those of programs that ended go, and the oldest if there are too many. */
+/* The latest first; drops those of programs that have ended, and the oldest if there are too many.
+ */
 static void add(const struct siblings *s)
 {
 	struct record new[1 + RECORDS] = {{.pid = getpid(),
@@ -155,8 +155,8 @@ static void add(const struct siblings *s)
 
 /* --- joining ---------------------------------------------------------------------------------- */
 
-/* Whether the other has the same folder at the path of the working directory: not if that was
- * mounted later, and mounts are private here. */
+/* Whether the other namespace has the same folder at the path of the working directory: not if it
+ * was mounted later and mounts are private. */
 static bool has_folder(pid_t pid, const char *cwd)
 {
 	char path[PATH_MAX + 32];
@@ -167,7 +167,7 @@ static bool has_folder(pid_t pid, const char *cwd)
 	       here.st_ino == there.st_ino;
 }
 
-/* The user made that namespace, and has all rights in it; setns() moves to its root. */
+/* The user created that namespace, and has all rights in it; setns() moves to its root. */
 static bool enter(const struct record *r, const char *cwd)
 {
 	int fd = pidfd_open(r->pid, 0);
@@ -179,13 +179,13 @@ static bool enter(const struct record *r, const char *cwd)
 	return ok;
 }
 
-/* Whether it is there, and nobody may see its namespaces. */
+/* Whether it exists, but its namespaces cannot be inspected. */
 static bool is_hidden(const struct record *r)
 {
 	return !namespace_of(r->pid, "user") && !is_gone(r->pid);
 }
 
-/* @return whether another look may find more */
+/* @return whether another attempt may find more */
 static bool enter_any(const struct siblings *s, const char *cwd, bool *joined)
 {
 	struct record r[RECORDS];
@@ -223,8 +223,8 @@ void siblings_announce(struct siblings *s)
 {
 	if (s->fd < 0)
 		return;
-	/* The change of namespace has made this undumpable, and others could not see where it is
-	 * until it has called execvp(). */
+	/* The change of namespace has made this process undumpable: others could not inspect its
+	 * namespaces until it has called execvp(). */
 	prctl(PR_SET_DUMPABLE, 1);
 	add(s);
 	close(s->fd); /* and unlocked */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The thread that waits for rocid: address handles, whose GIDs the kernel resolves, and groups. */
+/* The thread that waits for rocid and for the kernel: groups, the netdev's settings, and address
+ * handles, whose GIDs the kernel resolves. */
+#include <errno.h>
 #include <poll.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,6 +11,9 @@
 
 /* Where the kernel does not tell of memberships they are read again and again. */
 #define READ_MS 1000
+/* Changes that follow each other within this time are read together: whoever changes netdevs
+ * without a pause, in a container for example, does not keep the thread busy. */
+#define GATHER_MS 10
 
 void rib_wake(int eventfd)
 {
@@ -51,17 +56,27 @@ bool rib_jobs_take_youngest(struct rib *r, struct rib_jobs *from, struct rib_job
 	return any;
 }
 
-/* The youngest first: hundreds who claim to be where nobody answers, 3 s each, delay nobody who
- * comes after them. */
-static void make_handles(struct rib *r)
+/* One question, so that what else waits for rocid is done before the next: each may take rocid 3 s.
+ * The youngest first: hundreds who claim to be where nobody answers delay those who come after them
+ * by the question that is being asked, not by all. @return whether there was one. */
+static bool make_handle(struct rib *r)
 {
 	struct rib_job job;
 
-	while (atomic_load(&r->helping) && rib_jobs_take_youngest(r, &r->asked, &job)) {
-		job.ah = rib_handle(r, job.ask.gid);
-		rib_jobs_put(r, &r->answered, &job);
-		rib_wake(r->wake);
-	}
+	if (!atomic_load(&r->helping) || !rib_jobs_take_youngest(r, &r->asked, &job))
+		return false;
+	job.ah = rib_handle(r, job.ask.gid);
+	rib_jobs_put(r, &r->answered, &job);
+	rib_wake(r->wake);
+	return true;
+}
+
+static void destroy_handles(struct rib *r)
+{
+	struct rib_job job;
+
+	while (rib_jobs_take(r, &r->unused, &job))
+		roci_destroy_ah(job.ah);
 }
 
 static bool has(const struct rib_groups *g, const uint8_t mgid[16])
@@ -106,26 +121,44 @@ static void report(struct rib *r, uint32_t over, uint32_t failed)
 
 /* The QP follows the kernel: IGMP and MLD on the port tell the switches (IPB-17). A group that
  * could not be joined is tried again. */
-static void follow(struct rib *r, struct rib_groups *joined)
+static void join_and_leave(struct rib *r, struct rib_groups *now, struct rib_groups *joined)
 {
-	static _Thread_local struct rib_groups now;
 	uint32_t failed = 0;
 
-	rib_memberships_read(r, &now);
 	for (uint32_t i = 0; i < joined->n; i++)
-		if (!has(&now, joined->mgid[i]))
+		if (!has(now, joined->mgid[i]))
 			leave(r, joined->mgid[i]);
-	for (uint32_t i = 0; i < now.n;) {
-		if (has(joined, now.mgid[i]) || join(r, now.mgid[i])) {
+	for (uint32_t i = 0; i < now->n;) {
+		if (has(joined, now->mgid[i]) || join(r, now->mgid[i])) {
 			i++;
 			continue;
 		}
-		memcpy(now.mgid[i], now.mgid[--now.n], 16);
+		memcpy(now->mgid[i], now->mgid[--now->n], 16);
 		failed++;
 	}
-	report(r, now.over, failed);
-	*joined = now;
-	atomic_store(&r->ngroups, now.n);
+	report(r, now->over, failed);
+	*joined = *now;
+	atomic_store(&r->ngroups, now->n);
+}
+
+/* Nothing changes where the kernel cannot be asked just now. */
+static void follow(struct rib *r, struct rib_groups *joined)
+{
+	static _Thread_local struct rib_groups now;
+	int settings = rib_visit(r);
+	bool stays = settings != -EXDEV && settings != -EBADFD, known = false;
+
+	if (settings >= 0) {
+		stays = rib_tap_follow(r, settings);
+		known = stays && rib_memberships_read(r, &now);
+		rib_end_visit(r, settings);
+	}
+	if (known)
+		join_and_leave(r, &now, joined);
+	if (!stays || (atomic_exchange(&r->asked_port, false) && rib_port_changed(r))) {
+		atomic_store(&r->outdated, true);
+		rib_wake(r->wake);
+	}
 }
 
 static void drain(int fd)
@@ -136,15 +169,17 @@ static void drain(int fd)
 		;
 }
 
-static void rest(struct rib *r, const struct mnl_socket *nl)
+static void rest(struct rib *r, const struct mnl_socket *nl, int ms)
 {
 	struct pollfd p[] = {{.fd = r->wake_helper, .events = POLLIN},
 		{.fd = nl ? mnl_socket_get_fd(nl) : -1, .events = POLLIN}};
 
-	poll(p, ARRAY_SIZE(p), READ_MS);
+	poll(p, ARRAY_SIZE(p), ms);
 	drain(r->wake_helper);
-	if (nl)
-		drain(mnl_socket_get_fd(nl));
+	if (!p[1].revents)
+		return;
+	poll(p, 1, GATHER_MS);
+	drain(p[1].fd);
 }
 
 void *rib_help(void *arg)
@@ -155,9 +190,9 @@ void *rib_help(void *arg)
 
 	joined.n = 0;
 	while (atomic_load(&r->helping)) {
-		make_handles(r);
 		follow(r, &joined);
-		rest(r, nl);
+		destroy_handles(r);
+		rest(r, nl, make_handle(r) ? 0 : READ_MS);
 	}
 	if (nl)
 		mnl_socket_close(nl);

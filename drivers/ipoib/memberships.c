@@ -2,6 +2,7 @@
 /* The groups that the kernel joined on the netdev (IPB-17: no subnet manager keeps them). Netlink
  * says when they change and what they are. Older kernels than Linux 6.15 do not list those of IPv4:
  * there /proc/net does, and each second, as older ones than 6.14 do not tell of changes either. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <linux/rtnetlink.h>
@@ -16,7 +17,8 @@
 struct mnl_socket *rib_memberships_open(void)
 {
 	static const int group[] = {
-		MCADDR_IP4, MCADDR_IP6, RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR};
+		MCADDR_IP4, MCADDR_IP6, RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR, RTNLGRP_LINK};
+	static const int all = 1;
 	struct mnl_socket *nl = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	if (nl && mnl_socket_bind(nl, 0, MNL_SOCKET_AUTOPID) < 0) {
@@ -26,6 +28,8 @@ struct mnl_socket *rib_memberships_open(void)
 	for (unsigned i = 0; nl && i < ARRAY_SIZE(group); i++) /* a kernel may lack some */
 		mnl_socket_setsockopt(
 			nl, NETLINK_ADD_MEMBERSHIP, (void *)&group[i], sizeof(group[i]));
+	if (nl) /* a socket in the netdev's namespace would keep that */
+		mnl_socket_setsockopt(nl, NETLINK_LISTEN_ALL_NSID, (void *)&all, sizeof(all));
 	return nl;
 }
 
@@ -147,7 +151,7 @@ static bool list(struct listing *l, unsigned char family)
 	return ok;
 }
 
-void rib_memberships_read(const struct rib *r, struct rib_groups *to)
+bool rib_memberships_read(const struct rib *r, struct rib_groups *to)
 {
 	static const struct {
 		unsigned char family;
@@ -159,14 +163,21 @@ void rib_memberships_read(const struct rib *r, struct rib_groups *to)
 
 	to->n = to->over = 0;
 	for (unsigned i = 0; i < ARRAY_SIZE(from); i++) {
+		uint32_t over = to->over;
 		unsigned tries = 0;
 		FILE *f;
 
-		while (tries < DUMPS && !list(&l, from[i].family))
-			tries++;
-		if (tries < DUMPS || !(f = fopen(from[i].path, "re")))
+		for (; tries < DUMPS && !list(&l, from[i].family); tries++)
+			to->over = over;
+		if (tries < DUMPS)
+			continue;
+		f = fopen(from[i].path, "re");
+		if (!f && errno != ENOENT)
+			return false;
+		if (!f) /* a kernel without IPv6 */
 			continue;
 		from[i].read(r, to, f);
 		fclose(f);
 	}
+	return true;
 }

@@ -17,8 +17,9 @@
 #include <sys/uio.h>
 #include "bits.h"
 #include "rib_impl.h"
+#include "roci_private.h"
 
-#define AGAIN_MS 200 /* between attempts to open the session or the netdev */
+#define STEADY_NS 5000000000ull /* a session that lasted so long was of use */
 #define PUBLISH_NS \
 	50000000ull /* between two copies of the counters, and looks for events and the MAC */
 /* After traffic the thread polls for as long as an answer takes to come. An event of the completion
@@ -33,15 +34,17 @@ void rib_say(struct rib *r, const char *text, ...)
 {
 	char said[sizeof(r->said)];
 	va_list ap;
+	bool again;
 
 	va_start(ap, text);
 	vsnprintf(said, sizeof(said), text, ap);
 	va_end(ap);
 	pthread_mutex_lock(&r->lock);
-	if (strcmp(said, r->said) != 0)
-		fprintf(stderr, "rocid: %s: %s\n", r->cfg.name, said);
+	again = !strcmp(said, r->said);
 	memcpy(r->said, said, sizeof(said));
 	pthread_mutex_unlock(&r->lock);
+	if (!again) /* whoever reads stderr may be slow: without the lock */
+		fprintf(stderr, "rocid: %s: %s\n", r->cfg.name, said);
 }
 
 static uint64_t now_ns(void)
@@ -69,6 +72,12 @@ static void put_frame(
 	r->tap_full++;
 }
 
+/* Its receive is posted again, with those of other packets of the burst. */
+static void spend(struct rib *r, uint32_t slot)
+{
+	r->spent[r->nspent++] = slot;
+}
+
 static void flush(struct rib *r)
 {
 	uint32_t n = r->merge.n;
@@ -82,7 +91,7 @@ static void flush(struct rib *r)
 	put_frame(r, &h, r->merge.piece, n);
 	r->merge.n = 0;
 	for (uint32_t i = 0; i < n; i++)
-		rib_post_recv(r, r->held[i]);
+		spend(r, r->held[i]);
 }
 
 /* @return whether the frame waits in its slot for those that follow. */
@@ -110,7 +119,7 @@ static void received(
 			return;
 		put_frame(r, &plain, &(struct merge_piece){f.at, f.len}, 1);
 	}
-	rib_post_recv(r, slot);
+	spend(r, slot);
 }
 
 /* @return how many completions there were. */
@@ -131,6 +140,8 @@ static int from_wire(struct rib *r, uint64_t now)
 			r->q.done = (uint32_t)wc[i].wr_id + 1;
 	}
 	flush(r);
+	rib_post_recvs(r, r->spent, r->nspent);
+	r->nspent = 0;
 	return n > 0 ? n : 0;
 }
 
@@ -181,6 +192,7 @@ static int from_kernel(struct rib *r, uint64_t now)
 		if (len && ipoib_from_kernel(r->ipoib, slot, len, now, &tx))
 			rib_post_send(r, &tx);
 	}
+	rib_flush_sends(r);
 	return n;
 }
 
@@ -191,6 +203,7 @@ static void waiting(struct rib *r, uint64_t now)
 
 	while ((slot = rib_send_slot(r)) && ipoib_next(r->ipoib, slot, now, &tx))
 		rib_post_send(r, &tx);
+	rib_flush_sends(r);
 }
 
 /* --- address handles ----------------------------------------------------------------------------
@@ -223,6 +236,14 @@ static void ask(struct rib *r, uint64_t now)
 		rib_wake(r->wake_helper);
 }
 
+/* The helper has rocid destroy it: rocid may be busy with a question for seconds. There is room,
+ * because the helper destroys all before it asks again. */
+static void give_up(struct rib *r, struct roci_ah *ah)
+{
+	rib_jobs_put(r, &r->unused, &(struct rib_job){.ah = ah});
+	rib_wake(r->wake_helper);
+}
+
 /* The handle that the place had before is of an entry that is gone. */
 static void take_answers(struct rib *r, uint64_t now)
 {
@@ -238,30 +259,34 @@ static void take_answers(struct rib *r, uint64_t now)
 			*at = job.ah;
 		}
 		if (unused)
-			roci_destroy_ah(unused);
+			give_up(r, unused);
 	}
 }
 
 /* --- the loop -----------------------------------------------------------------------------------
  */
 
-static void publish(struct rib *r)
+/* The netdev's counters outlast its sessions. */
+static void publish(struct rib *r, bool up)
 {
+	const uint64_t *session = ipoib_counts(r->ipoib);
+
 	pthread_mutex_lock(&r->lock);
-	memcpy(r->counts, ipoib_counts(r->ipoib), sizeof(r->counts));
-	r->view = (struct rib_view){.up = true,
-		.qpn = r->q.own.qpn,
-		.neighs = ipoib_neighs(r->ipoib),
-		.tap_full = r->tap_full};
+	ipoib_set_mac(r->ipoib, r->mac);
+	for (unsigned i = 0; i < IPOIB_COUNTS; i++)
+		r->counts[i] = r->before[i] + session[i];
+	r->view = (struct rib_view){.up = up, .qpn = r->q.own.qpn, .tap_full = r->tap_full};
+	if (up)
+		r->view.neighs = ipoib_neighs(r->ipoib);
 	memcpy(r->view.gid, r->q.own.gid, 16);
+	memcpy(r->view.name, r->name, sizeof(r->name));
 	pthread_mutex_unlock(&r->lock);
 }
 
+/* The helper asks rocid for the changes, which may be busy with a question for some seconds. */
 static void take_events(struct rib *r)
 {
 	struct roci_async_event e = {.size = sizeof(e)};
-	struct roci_gid_entry gid = {.size = sizeof(gid)};
-	struct roci_port_attr port = {.size = sizeof(port)};
 	bool any = false;
 
 	while (!roci_get_async_event(r->q.ctx, &e)) {
@@ -274,12 +299,8 @@ static void take_events(struct rib *r)
 	}
 	if (!any)
 		return;
-	/* An address, a MAC or an MTU that changed: begin again with the new one. */
-	if (roci_query_gid(r->q.ctx, r->cfg.port, r->q.gid_index, &gid) ||
-		memcmp(gid.gid.raw, r->q.own.gid, 16) != 0 || memcmp(gid.mac, r->q.mac, 6) != 0 ||
-		roci_query_port(r->q.ctx, r->cfg.port, &port) ||
-		roci_mtu_bytes(port.active_mtu) != r->q.capacity + IPOIB_HLEN)
-		r->failed = true;
+	atomic_store(&r->asked_port, true);
+	rib_wake(r->wake_helper);
 }
 
 /* Traffic without a pause keeps the thread from rest(). */
@@ -288,18 +309,25 @@ static void now_and_then(struct rib *r, uint64_t now)
 	if (now - r->published < PUBLISH_NS)
 		return;
 	r->published = now;
-	publish(r);
+	publish(r, true);
 	take_events(r);
-	rib_tap_follow(r);
+	if (atomic_load(&r->outdated))
+		r->failed = true;
+}
+
+static void drain_wakes(struct rib *r)
+{
+	uint64_t n;
+
+	(void)!read(r->wake, &n, sizeof(n));
 }
 
 static void drain(struct rib *r, const struct pollfd *p)
 {
 	struct roci_cq *cq;
-	uint64_t n;
 
 	if (p[0].revents)
-		(void)!read(r->wake, &n, sizeof(n));
+		drain_wakes(r);
 	if (p[1].revents && !roci_get_cq_event(r->q.channel, &cq, NULL)) /* armed once */
 		roci_ack_cq_events(cq, 1);
 }
@@ -386,20 +414,21 @@ static void begin(struct rib *r)
 	memcpy(cfg.mac, r->q.mac, 6);
 	(void)!getrandom(&cfg.seed, sizeof(cfg.seed), 0);
 	ipoib_init(r->ipoib, &cfg);
-	r->asked.n = r->answered.n = r->questions = 0;
+	r->asked.n = r->answered.n = r->unused.n = r->questions = 0;
 	r->cut.done = true;
-	r->merge.n = 0;
-	r->said[0] = '\0';
+	r->merge.n = r->nspent = 0;
 	r->published = r->busy_at = 0;
 	r->load = 0;
 	r->failed = r->gone = false;
+	atomic_store(&r->asked_port, false);
+	atomic_store(&r->outdated, false);
 }
 
-static void forget_answers(struct rib *r)
+static void forget_handles(struct rib *r, struct rib_jobs *in)
 {
 	struct rib_job job;
 
-	while (rib_jobs_take(r, &r->answered, &job))
+	while (rib_jobs_take(r, in, &job))
 		if (job.ah)
 			roci_destroy_ah(job.ah);
 }
@@ -409,7 +438,10 @@ static void run_once(struct rib *r)
 	begin(r);
 	if (rib_tap_open(r))
 		return;
-	rib_tap_follow(r);
+	pthread_mutex_lock(&r->lock);
+	r->said[0] = '\0';
+	pthread_mutex_unlock(&r->lock);
+	publish(r, true);
 	fcntl(r->q.ctx->async_fd, F_SETFL, O_NONBLOCK);
 	atomic_store(&r->helping, true);
 	if (pthread_create(&r->helper, NULL, rib_help, r)) {
@@ -418,32 +450,46 @@ static void run_once(struct rib *r)
 	}
 	serve(r);
 	atomic_store(&r->helping, false);
+	roci_abandon(r->q.ctx); /* or the helper might wait until rocid has found a peer */
 	rib_wake(r->wake_helper);
 	pthread_join(r->helper, NULL);
-	forget_answers(r);
+	forget_handles(r, &r->answered);
+	forget_handles(r, &r->unused);
 }
 
-/* While there is no session the netdev has no carrier; it keeps its addresses. */
+/* While there is no session the netdev has no carrier; it keeps its addresses.
+ * @return whether a session cost memory, and did not serve long */
+static bool attempt(struct rib *r)
+{
+	uint64_t began = now_ns();
+	bool near = rib_tap_is_near(r);
+
+	r->costly = false;
+	if (r->gone)
+		rib_tap_close(r);
+	if (!near || rib_open(r))
+		return r->costly;
+	run_once(r);
+	publish(r, false);
+	memcpy(r->before, r->counts, sizeof(r->before));
+	rib_close(r);
+	rib_tap_carrier(r, false);
+	return r->costly && now_ns() - began < STEADY_NS;
+}
+
 static void *run(void *arg)
 {
 	struct rib *r = arg;
+	int pause = RIB_PAUSE_MIN_MS;
 
 	prctl(PR_SET_TIMERSLACK, 1000); /* ns: a nap ends when it should */
 	while (!atomic_load(&r->stop)) {
 		struct pollfd p = {.fd = r->wake, .events = POLLIN};
 
-		if (!rib_open(r)) {
-			run_once(r);
-			pthread_mutex_lock(&r->lock);
-			r->view.up = false;
-			pthread_mutex_unlock(&r->lock);
-			rib_close(r);
-			rib_tap_carrier(r, false);
-			if (r->gone)
-				rib_tap_close(r);
-		}
-		if (!atomic_load(&r->stop))
-			poll(&p, 1, AGAIN_MS);
+		pause = rib_next_pause(pause, attempt(r));
+		/* Wakes of a session that has ended are drained, or each poll returns at once. */
+		if (!atomic_load(&r->stop) && poll(&p, 1, pause) > 0)
+			drain_wakes(r);
 	}
 	rib_tap_close(r);
 	return NULL;
@@ -460,12 +506,15 @@ int rib_start(struct rib **out, const struct rib_config *cfg, char *why, unsigne
 		return -ENOMEM;
 	}
 	r->cfg = *cfg;
-	r->tap = r->settings = -1;
+	memcpy(r->view.name, cfg->name, sizeof(cfg->name));
+	memcpy(r->name, cfg->name, sizeof(cfg->name));
+	r->tap = -1;
+	r->home = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
 	pthread_mutex_init(&r->lock, NULL);
 	r->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	r->wake_helper = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	r->ipoib = malloc(ipoib_size());
-	err = r->wake < 0 || r->wake_helper < 0 || !r->ipoib
+	err = r->home < 0 || r->wake < 0 || r->wake_helper < 0 || !r->ipoib
 		      ? ENOMEM
 		      : pthread_create(&r->packets, NULL, run, r);
 	if (!err) {
@@ -493,6 +542,7 @@ void rib_destroy(struct rib *r)
 	rib_ask_to_stop(r);
 	if (r->packets)
 		pthread_join(r->packets, NULL);
+	close(r->home);
 	close(r->wake);
 	close(r->wake_helper);
 	pthread_mutex_destroy(&r->lock);

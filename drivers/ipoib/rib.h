@@ -47,7 +47,8 @@ const struct rib_config *rib_config_of(const struct rib *r);
 
 /** The netdev as administrators see it. */
 struct rib_view {
-	bool up; /* it has a QP and its netdev */
+	char name[IFNAMSIZ]; /* of the netdev, which may have another by now */
+	bool up;	     /* it has a QP and its netdev */
 	uint32_t qpn;
 	uint8_t gid[16];
 	uint32_t neighs;   /* entries of the table of neighbours */

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <sys/types.h>
 #include <roci.h>
 #include "cut.h"
 #include "ipoib.h"
@@ -16,11 +17,15 @@
 #define RIB_RECVS  4096u
 #define RIB_SENDS  512u
 #define RIB_SIGNAL 32u /* one send of so many is signaled */
+#define RIB_CHAIN  16u /* sends that are posted together: a fence, and perhaps a bell, for all */
 /** Room of a datagram: 40 octets of GRH, the packet, and what a translation adds. Before a frame
  *  that is read here ROCI_GRH_LEN stay free. */
 #define RIB_SLOT   4352u
 #define RIB_GROUPS 256u
 #define RIB_JOBS   NEIGH_MAX
+/** Between attempts to open the session or the netdev. */
+#define RIB_PAUSE_MIN_MS 200
+#define RIB_PAUSE_MAX_MS 6400
 /** A frame that the kernel leaves to be cut: an IP packet, its Ethernet header. */
 #define RIB_FRAME (65536u + 64u)
 
@@ -28,7 +33,8 @@
 struct rib_qp {
 	struct roci_context *ctx;
 	struct roci_pd *pd;
-	struct roci_mr *mr; /* RIB_RECVS slots, then RIB_SENDS */
+	uint8_t *slots; /* RIB_RECVS, then RIB_SENDS */
+	struct roci_mr *mr;
 	struct roci_channel *channel;
 	struct roci_cq *cq;
 	struct roci_qp *qp;
@@ -37,7 +43,10 @@ struct rib_qp {
 	uint16_t capacity; /* IP MTU that the port carries */
 	uint8_t mac[6];
 	struct ipoib_addr own;
-	uint32_t posted, done; /* sends */
+	uint32_t posted, done; /* sends, those of the chain included */
+	uint32_t chained;      /* sends to be posted */
+	struct roci_send_wr chain[RIB_CHAIN];
+	struct roci_sge sge[RIB_CHAIN];
 	struct roci_ah *ah[NEIGH_MAX];
 };
 
@@ -57,29 +66,38 @@ struct rib {
 	struct rib_config cfg;
 	pthread_t packets, helper;
 	_Atomic bool stop;
-	int wake;	 /* eventfd: the packet thread has something to do */
-	int wake_helper; /* likewise */
-	int tap;	 /* -1: none */
-	int settings;	 /* socket for those of the netdev; -1: none */
-	int mtu;	 /* the last that the port could carry */
+	int wake;	     /* eventfd: the packet thread has something to do */
+	int wake_helper;     /* likewise */
+	int tap;	     /* -1: none */
+	int home;	     /* the network namespace that rocid was started in */
+	int mtu;	     /* the last that the port could carry */
+	char name[IFNAMSIZ]; /* that the netdev has now; under lock */
+	uint8_t mac[6];	     /* likewise */
 	uint32_t ifindex;
+	ino_t netns;	      /* where the netdev was when its session began */
 	uint8_t given_mac[6]; /* the port's, when the netdev had it last from here */
 	struct rib_qp q;
 	struct ipoib *ipoib;
-	struct cut cut;		  /* the frame in `frame` */
-	struct merge merge;	  /* for the kernel */
-	uint32_t held[MERGE_MAX]; /* receive slots of its pieces */
-	uint8_t frame[RIB_FRAME]; /* of the kernel */
-	bool failed;		  /* the session or the netdev: begin again */
-	bool gone;		  /* the netdev was deleted */
-	_Atomic bool helping;	  /* the helper may run */
+	struct cut cut;			   /* the frame in `frame` */
+	struct merge merge;		   /* for the kernel */
+	uint32_t held[MERGE_MAX];	   /* receive slots of its pieces */
+	uint32_t spent[RIB_BURST], nspent; /* receive slots whose packets are with the kernel */
+	uint8_t frame[RIB_FRAME];	   /* of the kernel */
+	bool failed;			   /* the session or the netdev: begin again */
+	bool gone;			   /* the netdev was deleted */
+	bool costly;			   /* the attempt came as far as memory for packets */
+	_Atomic bool helping;		   /* the helper may run */
+	_Atomic bool asked_port; /* events came: the helper compares the port's properties */
+	_Atomic bool outdated;	 /* the helper found that they or the netdev's place are others */
 	pthread_mutex_t lock;
 	struct rib_jobs asked, answered; /* under lock */
+	struct rib_jobs unused;		 /* likewise: handles to be destroyed */
 	uint32_t questions;		 /* without an answer so far: at most RIB_JOBS */
 	char said[RIB_SAID];		 /* last sentence on stderr */
 	/* for rib_look(): written by the packet thread, under lock */
 	struct rib_view view;
 	uint64_t counts[IPOIB_COUNTS];
+	uint64_t before[IPOIB_COUNTS]; /* of the sessions that have ended; the packet thread's */
 	_Atomic uint32_t ngroups, missing; /* groups joined, and not; written by the helper */
 	uint64_t tap_full;
 	uint64_t published, busy_at; /* when it did so, and had traffic, last */
@@ -89,27 +107,40 @@ struct rib {
 /** Says @p text on stderr, once in a row. */
 __attribute__((format(printf, 2, 3))) void rib_say(struct rib *r, const char *text, ...);
 
+/** @return the next pause in ms. @param in_vain  an attempt cost memory, and did not serve long */
+static inline int rib_next_pause(int before, bool in_vain)
+{
+	if (!in_vain)
+		return RIB_PAUSE_MIN_MS;
+	return before < RIB_PAUSE_MAX_MS ? 2 * before : RIB_PAUSE_MAX_MS;
+}
+
 /* session.c */
 
 /** Opens the session with its queue pair. @return 0; -EAGAIN: later, and why was said. */
 int rib_open(struct rib *r);
 
+/** @return whether an address, a MAC, the P_Key or the MTU of the port is another than the
+ *  session's. Waits for rocid. */
+bool rib_port_changed(struct rib *r);
+
 /** Ends the session. The helper has ended. */
 void rib_close(struct rib *r);
 
-/** Posts the receive of a slot. */
-void rib_post_recv(struct rib *r, uint32_t slot);
+/** Posts the receives of @p n slots, at most RIB_BURST. */
+void rib_post_recvs(struct rib *r, const uint32_t *slots, uint32_t n);
 
 static inline uint8_t *rib_recv_slot(const struct rib *r, uint32_t i)
 {
-	return (uint8_t *)r->q.mr->addr + (size_t)i * RIB_SLOT;
+	return r->q.slots + (size_t)i * RIB_SLOT;
 }
 
 /** Where the next datagram to send is built: RIB_SLOT octets; NULL: all are being sent. */
 uint8_t *rib_send_slot(struct rib *r);
 
-/** Sends what rib_send_slot() returned last. */
+/** Sends what rib_send_slot() returned last: with others, or by rib_flush_sends(). */
 void rib_post_send(struct rib *r, const struct ipoib_tx *tx);
+void rib_flush_sends(struct rib *r);
 
 /** An address handle to @p gid; NULL: nobody answers. Any thread. */
 struct roci_ah *rib_handle(struct rib *r, const uint8_t gid[16]);
@@ -119,14 +150,33 @@ struct roci_ah *rib_handle(struct rib *r, const uint8_t gid[16]);
 /** Makes the netdev, unless there is one, and brings it up. @return 0 or a negative errno; why was
  *  said. */
 int rib_tap_open(struct rib *r);
+/** @return false: the netdev is in a network namespace that rocid may not enter, so that no session
+ *  is of use; a sentence says so. */
+bool rib_tap_is_near(struct rib *r);
 void rib_tap_close(struct rib *r);
 
-/** Takes the MAC and the MTU that an administrator gave the netdev, or puts the MTU back, and says
- *  so, if the port cannot carry it. */
-void rib_tap_follow(struct rib *r);
+/**
+ * Takes the name, the MAC and the MTU that an administrator gave the netdev, or puts the MTU back,
+ * and says so, if the port cannot carry it. During a visit.
+ * @return false: the netdev is not where its session began. */
+bool rib_tap_follow(struct rib *r, int settings);
 
 /** Without a carrier the kernel forgets the netdev's neighbours. */
 void rib_tap_carrier(struct rib *r, bool up);
+
+/* netns.c */
+
+/** Goes where the netdev is. Any thread, which must end its visit soon.
+ *  @return a socket for the settings of netdevs there; -EBADFD: the netdev was deleted; -EXDEV:
+ *  rocid may not enter; another negative errno: not now. */
+int rib_visit(const struct rib *r);
+void rib_end_visit(const struct rib *r, int settings);
+
+/** @return whether the thread is in the namespace that rocid was started in. */
+bool rib_go_home(const struct rib *r);
+
+/** @return the identity of the namespace that the thread is in. */
+ino_t rib_netns(void);
 
 /* helper.c */
 
@@ -148,10 +198,11 @@ struct rib_groups {
 
 struct mnl_socket;
 
-/** @return a socket that is readable when memberships or addresses may have changed, or NULL. */
+/** @return a socket that is readable when memberships, addresses or settings of netdevs may have
+ *  changed, those of other namespaces too where the kernel allows it, or NULL. At home. */
 struct mnl_socket *rib_memberships_open(void);
 
-/** Reads what the kernel joined. */
-void rib_memberships_read(const struct rib *r, struct rib_groups *to);
+/** Reads what the kernel joined.  @return false: it could not be read. */
+bool rib_memberships_read(const struct rib *r, struct rib_groups *to);
 
 #endif

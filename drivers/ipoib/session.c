@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include "rib_impl.h"
+#include "roci_private.h"
 
 #define HOPS 64
 
@@ -51,8 +52,10 @@ static int find_pkey(struct rib *r)
 		r->q.pkey_index = (uint16_t)i;
 		return 0;
 	}
-	rib_say(r, "P_Key 0x%04x is not in the table of port %u: set it with rocictl set pkey",
-		r->cfg.pkey, r->cfg.port);
+	rib_say(r,
+		"P_Key 0x%04x is not in the table of port %u: set it with `rocictl set port %u "
+		"pkey INDEX 0x%04x`",
+		r->cfg.pkey, r->cfg.port, r->cfg.port, r->cfg.pkey);
 	return -EAGAIN;
 }
 
@@ -61,6 +64,22 @@ static int fail(struct rib *r, const char *what)
 	if (!atomic_load(&r->stop))
 		rib_say(r, "cannot %s: %s", what, roci_last_error());
 	return -EAGAIN;
+}
+
+/* Each page is touched here once, and so rocid, which maps only what is there, touches it for its
+ * workers (lib/ctl/memory/huge.h): receives take slot after slot, and of the first RIB_RECVS each
+ * would cost both threads the faults of a page or two. */
+static struct roci_mr *make_slots(struct rib *r)
+{
+	struct rib_qp *q = &r->q;
+	const size_t len = (size_t)(RIB_RECVS + RIB_SENDS) * RIB_SLOT;
+
+	q->slots = roci_alloc_mem(q->ctx, len);
+	if (!q->slots)
+		return NULL;
+	r->costly = true;
+	memset(q->slots, 0, len);
+	return roci_reg_mr(q->pd, q->slots, len, ROCI_ACCESS_LOCAL_WRITE);
 }
 
 static int make_queues(struct rib *r)
@@ -76,8 +95,7 @@ static int make_queues(struct rib *r)
 	q->pd = roci_alloc_pd(q->ctx);
 	if (!q->pd)
 		return fail(r, "have a protection domain");
-	q->mr = roci_alloc_mr(
-		q->pd, (size_t)(RIB_RECVS + RIB_SENDS) * RIB_SLOT, ROCI_ACCESS_LOCAL_WRITE);
+	q->mr = make_slots(r);
 	q->channel = q->mr ? roci_create_channel(q->ctx) : NULL;
 	if (!q->channel || fcntl(q->channel->fd, F_SETFL, O_NONBLOCK))
 		return fail(r, "have memory for packets");
@@ -88,6 +106,20 @@ static int make_queues(struct rib *r)
 		return fail(r, "have a queue pair");
 	q->own.qpn = q->qp->qp_num;
 	return 0;
+}
+
+static void post_all_recvs(struct rib *r)
+{
+	uint32_t slots[RIB_BURST], n = 0;
+
+	for (uint32_t i = 0; i < RIB_RECVS; i++) {
+		slots[n++] = i;
+		if (n < RIB_BURST)
+			continue;
+		rib_post_recvs(r, slots, n);
+		n = 0;
+	}
+	rib_post_recvs(r, slots, n);
 }
 
 static int climb(struct rib *r)
@@ -101,8 +133,7 @@ static int climb(struct rib *r)
 	if (roci_modify_qp(r->q.qp, &attr,
 		    ROCI_QP_STATE | ROCI_QP_PORT | ROCI_QP_PKEY_INDEX | ROCI_QP_QKEY))
 		return fail(r, "set up the queue pair");
-	for (uint32_t i = 0; i < RIB_RECVS; i++)
-		rib_post_recv(r, i);
+	post_all_recvs(r);
 	attr.qp_state = ROCI_QPS_RTR;
 	if (roci_modify_qp(r->q.qp, &attr, ROCI_QP_STATE))
 		return fail(r, "set up the queue pair");
@@ -140,12 +171,28 @@ int rib_open(struct rib *r)
 	return err;
 }
 
+bool rib_port_changed(struct rib *r)
+{
+	struct roci_gid_entry gid = {.size = sizeof(gid)};
+	struct roci_port_attr port = {.size = sizeof(port)};
+	uint16_t pkey;
+
+	return roci_query_pkey(r->q.ctx, r->cfg.port, r->q.pkey_index, &pkey) ||
+	       pkey != r->cfg.pkey || roci_query_gid(r->q.ctx, r->cfg.port, r->q.gid_index, &gid) ||
+	       memcmp(gid.gid.raw, r->q.own.gid, 16) != 0 || memcmp(gid.mac, r->q.mac, 6) != 0 ||
+	       roci_query_port(r->q.ctx, r->cfg.port, &port) ||
+	       roci_mtu_bytes(port.active_mtu) != r->q.capacity + IPOIB_HLEN;
+}
+
 /* rocid destroys whatever is left: objects are freed here only as far as the library asks for it.
  */
 void rib_close(struct rib *r)
 {
 	struct rib_qp *q = &r->q;
 
+	/* rocid destroys all, the queue pair with its groups first. */
+	if (q->ctx)
+		roci_abandon(q->ctx);
 	for (uint32_t i = 0; i < NEIGH_MAX; i++)
 		if (q->ah[i])
 			roci_destroy_ah(q->ah[i]);
@@ -176,15 +223,22 @@ struct roci_ah *rib_handle(struct rib *r, const uint8_t gid[16])
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-void rib_post_recv(struct rib *r, uint32_t slot)
+void rib_post_recvs(struct rib *r, const uint32_t *slots, uint32_t n)
 {
-	struct roci_sge sge = {.addr = (uintptr_t)rib_recv_slot(r, slot),
-		.length = ROCI_GRH_LEN + IPOIB_HLEN + IPOIB_MTU_MAX,
-		.lkey = r->q.mr->lkey};
-	const struct roci_recv_wr wr = {.wr_id = slot, .sg_list = &sge, .num_sge = 1};
+	struct roci_recv_wr wr[RIB_BURST];
+	struct roci_sge sge[RIB_BURST];
 	const struct roci_recv_wr *bad;
 
-	if (roci_post_recv(r->q.qp, &wr, &bad))
+	for (uint32_t i = 0; i < n; i++) {
+		sge[i] = (struct roci_sge){.addr = (uintptr_t)rib_recv_slot(r, slots[i]),
+			.length = ROCI_GRH_LEN + IPOIB_HLEN + IPOIB_MTU_MAX,
+			.lkey = r->q.mr->lkey};
+		wr[i] = (struct roci_recv_wr){.wr_id = slots[i],
+			.next = i + 1 < n ? &wr[i + 1] : NULL,
+			.sg_list = &sge[i],
+			.num_sge = 1};
+	}
+	if (n && roci_post_recv(r->q.qp, wr, &bad))
 		r->failed = true;
 }
 
@@ -197,19 +251,30 @@ uint8_t *rib_send_slot(struct rib *r)
 
 void rib_post_send(struct rib *r, const struct ipoib_tx *tx)
 {
-	struct roci_sge sge = {.addr = (uintptr_t)tx->at, .length = tx->len, .lkey = r->q.mr->lkey};
-	struct roci_send_wr wr = {.wr_id = r->q.posted,
-		.sg_list = &sge,
+	struct rib_qp *q = &r->q;
+	struct roci_send_wr *wr = &q->chain[q->chained];
+	struct roci_sge *sge = &q->sge[q->chained];
+
+	*sge = (struct roci_sge){.addr = (uintptr_t)tx->at, .length = tx->len, .lkey = q->mr->lkey};
+	*wr = (struct roci_send_wr){.wr_id = q->posted,
+		.sg_list = sge,
 		.num_sge = 1,
 		.opcode = ROCI_WR_SEND,
-		.wr.ud = {
-			.ah = r->q.ah[tx->dest], .remote_qpn = tx->qpn, .remote_qkey = IPOIB_QKEY}};
+		.wr.ud = {.ah = q->ah[tx->dest], .remote_qpn = tx->qpn, .remote_qkey = IPOIB_QKEY}};
+	if (q->posted % RIB_SIGNAL == RIB_SIGNAL - 1)
+		wr->send_flags = ROCI_SEND_SIGNALED;
+	if (q->chained)
+		q->chain[q->chained - 1].next = wr;
+	q->posted++;
+	if (++q->chained == RIB_CHAIN)
+		rib_flush_sends(r);
+}
+
+void rib_flush_sends(struct rib *r)
+{
 	const struct roci_send_wr *bad;
 
-	if (r->q.posted % RIB_SIGNAL == RIB_SIGNAL - 1)
-		wr.send_flags = ROCI_SEND_SIGNALED;
-	if (roci_post_send(r->q.qp, &wr, &bad))
+	if (r->q.chained && roci_post_send(r->q.qp, r->q.chain, &bad))
 		r->failed = true;
-	else
-		r->q.posted++;
+	r->q.chained = 0;
 }

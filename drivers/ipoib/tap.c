@@ -3,11 +3,12 @@
  * which the kernel makes of it is that of the port's EUI-64, the u bit toggled once (IPB-14). */
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include <linux/ethtool.h>
 #include <linux/if_tun.h>
+#include <linux/sockios.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include "rib_impl.h"
@@ -43,60 +44,62 @@ static void announce(const char *name)
 	set_sysctl("/proc/sys/net/ipv6/conf/%s/ndisc_notify", name);
 }
 
-/* The port's, unless an administrator gave the netdev another since then. */
-static int set_mac(struct rib *r, bool fresh)
-{
-	struct ifreq ifr = {.ifr_hwaddr.sa_family = 1 /* ARPHRD_ETHER */};
-
-	if (!fresh && !memcmp(r->given_mac, r->q.mac, 6))
-		return 0;
-	memcpy(ifr.ifr_hwaddr.sa_data, r->q.mac, 6);
-	memcpy(r->given_mac, r->q.mac, 6);
-	return ioctl(r->tap, SIOCSIFHWADDR, &ifr);
-}
-
-static int enter(int ns)
-{
-	int err = ns < 0 || setns(ns, CLONE_NEWNET);
-
-	if (ns >= 0)
-		close(ns);
-	return err ? -1 : 0;
-}
-
-static int open_settings(struct rib *r)
-{
-	if (r->settings >= 0)
-		close(r->settings);
-	r->settings = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	return r->settings < 0 ? -1 : 0;
-}
-
-/* This thread goes where an administrator moved the netdev, and so does the helper, which it
- * starts: the netdev's settings and memberships are there. */
-static int come_after(struct rib *r)
+/* Whether somebody made the netdev to stay, and it is up: an administrator or an earlier rocid gave
+ * it its MAC. The kernel does not tell which MACs were given, but where /sys is the namespace's. */
+static bool was_up(const struct rib *r, int settings)
 {
 	struct ifreq ifr = {0};
 
-	if (ioctl(r->tap, TUNGETIFF, &ifr))
-		return -1;
-	if (!ioctl(r->settings, SIOCGIFINDEX, &ifr))
-		return 0;
-	return enter(ioctl(r->tap, TUNGETDEVNETNS)) || open_settings(r) ? -1 : 0;
+	return !ioctl(r->tap, TUNGETIFF, &ifr) && ifr.ifr_flags & IFF_PERSIST &&
+	       !ioctl(settings, SIOCGIFFLAGS, &ifr) && ifr.ifr_flags & IFF_UP;
 }
 
-/* A name, a MAC and an MTU that an administrator gave it stay. */
-static int set_up(struct rib *r, bool fresh)
+/* The port's, unless an administrator gave the netdev another since then. */
+static int set_mac(struct rib *r, int settings, bool fresh)
+{
+	struct ifreq ifr = {.ifr_hwaddr.sa_family = 1 /* ARPHRD_ETHER */};
+	bool stays = fresh ? was_up(r, settings) : !memcmp(r->given_mac, r->q.mac, 6);
+
+	memcpy(r->given_mac, r->q.mac, 6);
+	if (stays)
+		return 0;
+	memcpy(ifr.ifr_hwaddr.sa_data, r->q.mac, 6);
+	return ioctl(r->tap, SIOCSIFHWADDR, &ifr);
+}
+
+/* @return a socket for its settings, where it is; or a negative errno, and why was said. */
+static int come_after(struct rib *r)
 {
 	struct ifreq ifr = {0};
 	int s;
 
-	if (come_after(r) || set_mac(r, fresh))
+	if (ioctl(r->tap, TUNGETIFF, &ifr)) {
+		r->gone = errno == EBADFD;
+		return r->gone ? -EBADFD : fail(r, "find the netdev");
+	}
+	s = rib_visit(r);
+	if (s == -EXDEV) {
+		rib_say(r, "it was moved to another network namespace, which rocid may not enter: "
+			   "give "
+			   "rocid CAP_SYS_ADMIN, or move it back");
+	} else if (s < 0) {
+		errno = -s;
+		return fail(r, "follow the netdev");
+	}
+	return s;
+}
+
+/* A name, a MAC and an MTU that an administrator gave it stay. */
+static int set_up(struct rib *r, int s, bool fresh)
+{
+	struct ifreq ifr = {0};
+
+	if (set_mac(r, s, fresh))
 		return -1;
-	s = r->settings;
 	if (ioctl(r->tap, TUNGETIFF, &ifr) || ioctl(s, SIOCGIFINDEX, &ifr))
 		return -1;
 	r->ifindex = (uint32_t)ifr.ifr_ifindex;
+	r->netns = rib_netns();
 	ifr.ifr_mtu = r->cfg.mtu;
 	if (fresh && ioctl(s, SIOCSIFMTU, &ifr))
 		return -1;
@@ -109,40 +112,38 @@ static int set_up(struct rib *r, bool fresh)
 	return ioctl(s, SIOCSIFFLAGS, &ifr);
 }
 
+/* The next one is made at home, wherever the one before has been. */
 static int attach(struct rib *r)
 {
 	const unsigned offload = TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6 | TUN_F_TSO_ECN;
 	struct ifreq ifr = {.ifr_flags = IFF_TAP | IFF_NO_PI | IFF_VNET_HDR};
 
 	memcpy(ifr.ifr_name, r->cfg.name, sizeof(ifr.ifr_name));
-	if (open_settings(r))
+	if (!rib_go_home(r))
 		return -1;
 	r->tap = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	if (r->tap < 0 || ioctl(r->tap, TUNSETIFF, &ifr))
 		return -1;
+	r->ifindex = if_nametoindex(ifr.ifr_name);
 	return ioctl(r->tap, TUNSETOFFLOAD, offload); /* lib/ipoib/cut.h */
 }
 
 /* The kernel accepts any MTU of a tap up to 65,521 and has no way to lower that limit (IFLA_MAX_MTU
  * can only be read): one that the port cannot carry is put back (IPB-13). */
-static void follow_mtu(struct rib *r)
+static void follow_mtu(struct rib *r, int s, const struct ifreq *at)
 {
-	struct ifreq ifr = {0};
+	struct ifreq ifr = *at;
 	int set;
 
-	if (ioctl(r->tap, TUNGETIFF, &ifr))
+	if (ioctl(s, SIOCGIFMTU, &ifr))
 		return;
-	if (ioctl(r->settings, SIOCGIFMTU, &ifr)) { /* it was moved: begin again there */
-		r->failed = true;
-		return;
-	}
 	set = ifr.ifr_mtu;
 	if (set <= r->q.capacity) {
 		r->mtu = set;
 		return;
 	}
 	ifr.ifr_mtu = r->mtu <= r->q.capacity ? r->mtu : r->q.capacity;
-	if (!ioctl(r->settings, SIOCSIFMTU, &ifr))
+	if (!ioctl(s, SIOCSIFMTU, &ifr))
 		rib_say(r,
 			"MTU %d is more than the %u bytes of IP that port %u carries, so the "
 			"netdev has MTU %d again: set %u at most, or give the port a larger "
@@ -150,13 +151,19 @@ static void follow_mtu(struct rib *r)
 			set, r->q.capacity, r->cfg.port, ifr.ifr_mtu, r->q.capacity);
 }
 
-void rib_tap_follow(struct rib *r)
+bool rib_tap_follow(struct rib *r, int settings)
 {
-	struct ifreq ifr;
+	struct ifreq ifr, mac;
 
-	if (!ioctl(r->tap, SIOCGIFHWADDR, &ifr))
-		ipoib_set_mac(r->ipoib, (const uint8_t *)ifr.ifr_hwaddr.sa_data);
-	follow_mtu(r);
+	if (ioctl(r->tap, TUNGETIFF, &ifr) || ioctl(r->tap, SIOCGIFHWADDR, &mac) ||
+		rib_netns() != r->netns)
+		return false;	      /* it was deleted, or moved: begin again there */
+	pthread_mutex_lock(&r->lock); /* not over a call: the packet thread takes it */
+	memcpy(r->name, ifr.ifr_name, sizeof(r->name));
+	memcpy(r->mac, mac.ifr_hwaddr.sa_data, sizeof(r->mac));
+	pthread_mutex_unlock(&r->lock);
+	follow_mtu(r, settings, &ifr);
+	return true;
 }
 
 void rib_tap_carrier(struct rib *r, bool up)
@@ -167,14 +174,52 @@ void rib_tap_carrier(struct rib *r, bool up)
 		ioctl(r->tap, TUNSETCARRIER, &on);
 }
 
+/* A session has another QPN. The kernel tells peers of all its addresses (IPB-16) when the netdev
+ * gets a MAC, be it the one that it has; it must have noticed the carrier before, or nothing is
+ * sent. */
+static void tell_peers(const struct rib *r, int settings)
+{
+	struct ethtool_value link = {.cmd = ETHTOOL_GLINK};
+	struct ifreq ifr = {0};
+
+	if (ioctl(r->tap, TUNGETIFF, &ifr))
+		return;
+	ifr.ifr_data = (void *)&link;
+	ioctl(settings, SIOCETHTOOL, &ifr);
+	if (!ioctl(r->tap, SIOCGIFHWADDR, &ifr))
+		ioctl(r->tap, SIOCSIFHWADDR, &ifr);
+}
+
+bool rib_tap_is_near(struct rib *r)
+{
+	int s = r->tap < 0 ? -EBADF : come_after(r);
+
+	if (s >= 0)
+		rib_end_visit(r, s);
+	return s != -EXDEV;
+}
+
 int rib_tap_open(struct rib *r)
 {
 	bool fresh = r->tap < 0;
-	int err = (fresh && attach(r)) || set_up(r, fresh) ? fail(r, "make the netdev") : 0;
+	int err = 0, s = -1;
 
-	if (err)
+	if (fresh && attach(r))
+		err = fail(r, "make the netdev");
+	if (!err)
+		err = s = come_after(r);
+	if (s >= 0) {
+		err = set_up(r, s, fresh) ? fail(r, "set up the netdev") : 0;
+		if (!err && !rib_tap_follow(r, s))
+			err = -EAGAIN;
+		if (!err) {
+			rib_tap_carrier(r, true);
+			tell_peers(r, s);
+		}
+		rib_end_visit(r, s);
+	}
+	if (err && fresh) /* an older one stays, with its addresses and routes */
 		rib_tap_close(r);
-	rib_tap_carrier(r, true);
 	return err;
 }
 
@@ -182,8 +227,5 @@ void rib_tap_close(struct rib *r)
 {
 	if (r->tap >= 0)
 		close(r->tap);
-	if (r->settings >= 0)
-		close(r->settings);
-	r->tap = r->settings = -1;
-	enter(open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC)); /* the next one is made at home */
+	r->tap = -1;
 }

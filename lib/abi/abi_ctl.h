@@ -95,6 +95,7 @@ enum abi_msg_type {
 	ABI_CM_GET_EVENT,
 	/* of this file again */
 	ABI_LIMIT_QP,
+	ABI_REPORT,
 	ABI_MSG_TYPES
 };
 
@@ -537,6 +538,15 @@ struct abi_limit_qp {
 	uint32_t rate;	 /* kbit/s on the wire, ABI_RATE_MIN to ABI_RATE_MAX; 0: no limit */
 	uint32_t burst;	 /* bytes that leave together at most; 0: rocid decides */
 	uint32_t packet; /* bytes of a typical packet, for `burst`; 0: full ones */
+};
+
+#define ABI_REPORT_MAX 508
+
+/* REPORT: the library has refused something that rocid was not asked for, or repeats what rocid has
+ * refused. For administrators; has no other effect. */
+struct abi_report {
+	uint32_t qpn;		       /* a QP of the session; 0: none */
+	char sentence[ABI_REPORT_MAX]; /* ends with a 0 byte; not empty */
 };
 
 /* EXPLAIN_QP: struct abi_handle; why the QP went to ERR. An empty sentence: it has not. */

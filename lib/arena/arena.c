@@ -45,7 +45,8 @@ static int open_maps(char why[ARENA_WHY_MAX])
 		   : 0;
 }
 
-/* rocid makes the file: a limit of file sizes of this process would forbid it. */
+/* rocid creates the file, because a file size limit of this process (RLIMIT_FSIZE) would prevent
+ * it. */
 static int open_file(const struct arena_source *src, struct arena_file *f, char why[ARENA_WHY_MAX])
 {
 	bool first = !is_open();
@@ -63,7 +64,7 @@ static int open_file(const struct arena_source *src, struct arena_file *f, char 
 		if (first)
 			hold_close();
 		return refuse(why, fd < 0 ? -fd : EIO,
-			"rocid makes no memory file for this program (%s): use memory of "
+			"rocid did not create a memory file for this program (%s): use memory of "
 			"roci_alloc_mem()",
 			strerror(fd < 0 ? -fd : EIO));
 	}
@@ -86,12 +87,12 @@ struct arena_stats arena_stats(void)
 
 /* --- one registration ------------------------------------------------------------------- */
 
-/* A range that is being taken. */
+/* A range being registered. */
 struct taking {
 	const struct arena_source *src;
 	uintptr_t s, e; /* whole pages */
 	bool write;
-	bool swaps; /* some of it is private */
+	bool swaps; /* some of it is private, so it is swapped */
 	char *why;
 };
 
@@ -100,24 +101,26 @@ static int check_vma(const struct taking *t, const struct vma *v, uintptr_t at)
 	if (v->start > at)
 		return refuse(t->why, EFAULT, "nothing is mapped at %#lx", (unsigned long)at);
 	if (!(v->prot & PROT_READ))
-		return refuse(t->why, EFAULT, "memory at %#lx may not be read (PROT_NONE)",
+		return refuse(t->why, EFAULT,
+			"memory at %#lx is not readable (PROT_NONE): make it readable first",
 			(unsigned long)at);
 	if (t->write && !(v->prot & PROT_WRITE))
 		return refuse(t->why, EFAULT,
-			"memory at %#lx may not be written, so it can be registered only without "
+			"memory at %#lx is not writable: make it writable, or register it without "
 			"local write",
 			(unsigned long)at);
 	if (v->text_name)
-		return refuse(t->why, EFAULT, "memory at %#lx is the kernel's", (unsigned long)at);
+		return refuse(t->why, EFAULT, "memory at %#lx belongs to the kernel: copy it",
+			(unsigned long)at);
 	if (!v->shared && v->page > arena.page && v->page != HUGE_PAGE)
 		return refuse(t->why, EOPNOTSUPP,
 			"memory at %#lx is in private huge pages of %zu bytes, which rocid cannot "
-			"reach: use those of 2 MiB",
+			"access: use huge pages of 2 MiB",
 			(unsigned long)at, v->page);
 	return 0;
 }
 
-/* All of it is checked before anything is swapped. */
+/* Checks the whole range before anything is swapped. */
 static int check_range(struct taking *t)
 {
 	uintptr_t at = t->s;
@@ -125,7 +128,7 @@ static int check_range(struct taking *t)
 	int err = 0;
 
 	if (maps_again(&arena.maps))
-		return refuse(t->why, ENOMEM, "no memory to read /proc/self/maps");
+		return refuse(t->why, ENOMEM, "out of memory while reading /proc/self/maps");
 	while (at < t->e && !err) {
 		if (!maps_find(&arena.maps, at, &v))
 			return refuse(
@@ -137,7 +140,7 @@ static int check_range(struct taking *t)
 	return err;
 }
 
-/* Moves [@p s, @p e) of @p v, whole pages of it. */
+/* Swaps [@p s, @p e) of @p v, in whole pages. */
 static int swap_vma(struct taking *t, const struct vma *v, uintptr_t s, uintptr_t e)
 {
 	struct arena_file *f = &arena.file[v->page > arena.page ? HUGE : ORDINARY];
@@ -152,9 +155,9 @@ static int swap_vma(struct taking *t, const struct vma *v, uintptr_t s, uintptr_
 	off = choose_offset(f, v, &m);
 	if (off == UINT64_MAX)
 		return refuse(t->why, ENOMEM,
-			"no place in the arena is known to be free: %u large blocks are "
-			"registered, or a thread that always runs, with signals blocked, keeps "
-			"libroci from finding what has been freed",
+			"the arena has no place known to be free: either %u large blocks are "
+			"registered, or a thread that runs all the time with signals blocked keeps "
+			"libroci from finding freed places",
 			GENERATIONS - GENERATION_BLOCK);
 	return swap_range(f, v, &m, off, t->why);
 }
@@ -179,7 +182,7 @@ static int swap_private(struct taking *t)
 	return err;
 }
 
-/* --- its pieces ------------------------------------------------------------------------- */
+/* --- pieces of files -------------------------------------------------------------------- */
 
 static bool same_file(const struct vma *a, const struct vma *b)
 {
@@ -208,7 +211,7 @@ static struct arena_hold *add_piece(struct arena_hold *h, uint64_t off, uint64_t
 	return more;
 }
 
-/* Reads the maps of the kernel. *first: a mapping of the file. */
+/* Lists the pieces from the kernel's maps. *first: a mapping of the hold's file. */
 static int collect(const struct taking *t, struct arena_hold **h, struct vma *first)
 {
 	uintptr_t at = t->s;
@@ -218,18 +221,18 @@ static int collect(const struct taking *t, struct arena_hold **h, struct vma *fi
 		uintptr_t end;
 
 		if (!more || v.start > at || !v.shared)
-			return refuse(t->why, EAGAIN, "memory at %#lx was mapped anew meanwhile",
+			return refuse(t->why, EAGAIN, "memory at %#lx was remapped meanwhile",
 				(unsigned long)at);
 		if (at == t->s)
 			*first = v;
 		if (!same_file(first, &v))
 			return refuse(t->why, EOPNOTSUPP,
-				"the range consists of memory of several kinds, of which some is "
-				"shared (MAP_SHARED): register each part on its own");
+				"the range mixes memory of several kinds, some of it "
+				"shared (MAP_SHARED): register each part separately");
 		end = v.end < t->e ? v.end : t->e;
 		*h = add_piece(*h, v.off + (at - v.start), end - at);
 		if (!*h)
-			return refuse(t->why, ENOMEM, "no memory for a memory region");
+			return refuse(t->why, ENOMEM, "out of memory for a memory region");
 		at = end;
 	}
 	return 0;
@@ -242,8 +245,10 @@ static int take(struct taking *t, struct arena_hold **out)
 	int err;
 
 	if (!h)
-		return refuse(t->why, ENOMEM, "no memory for a memory region");
+		return refuse(t->why, ENOMEM, "out of memory for a memory region");
 	err = collect(t, &h, &first);
+	if (!h)
+		return err;
 	h->file = err ? NULL : file_of(&first);
 	h->epoch = arena.epoch;
 	if (h->file) {
@@ -294,8 +299,8 @@ int arena_take(const struct arena_source *src, uintptr_t addr, size_t len, bool 
 	int err;
 
 	if (!len || len > SIZE_MAX - page || addr > UINTPTR_MAX - len - page)
-		return refuse(why, EINVAL, "%zu bytes at %#lx are no memory of a program", len,
-			(unsigned long)addr);
+		return refuse(why, EINVAL, "%zu bytes at %#lx are not a valid range: check both",
+			len, (unsigned long)addr);
 	t.s = addr - head;
 	t.e = (addr + len + page - 1) & ~(page - 1);
 	pthread_mutex_lock(&arena.lock);
@@ -305,7 +310,7 @@ int arena_take(const struct arena_source *src, uintptr_t addr, size_t len, bool 
 	pthread_mutex_unlock(&arena.lock);
 	if (err)
 		return err;
-	/* Of the pages, the bytes. */
+	/* Narrow the pages to the requested bytes. */
 	(*out)->piece[0].off += head;
 	(*out)->piece[0].len -= head;
 	(*out)->piece[(*out)->npieces - 1].len -= t.e - (addr + len);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file arena_impl.h
- * The arena's parts for each other. All is protected by the arena's lock.
+ * Shared by the arena's parts. The arena's lock protects everything.
  */
 #ifndef ARENA_IMPL_H
 #define ARENA_IMPL_H
@@ -17,16 +17,16 @@
 #define CHUNK		 (2u << 20)
 
 #define HUGE_PAGE     (2ul << 20)
-#define PAGE_SIZE_MAX 65536 /* of ordinary ones, on any architecture */
+#define PAGE_SIZE_MAX 65536 /* of an ordinary page, on any architecture */
 
-/** A memfd of the arena, whose pages have one size. */
+/** One memfd of the arena; all of its pages have the same size. */
 struct arena_file {
-	int fd; /* -1: none yet */
+	int fd; /* -1: not opened yet */
 	uint64_t inode;
 	uint32_t major, minor;
 	size_t page;
-	uint64_t threshold; /* bytes allocated at which to sweep */
-	/* Offsets that have been used, ascending, merged: others are empty for sure. */
+	uint64_t threshold; /* sweep when this many bytes are allocated */
+	/* Offsets ever used, ascending, merged: all others are certainly empty. */
 	struct arena_piece *used;
 	size_t nused, room;
 };
@@ -43,20 +43,20 @@ struct arena {
 	struct maps maps;
 	int pagemap;
 	size_t page;
-	uint64_t blocks;	  /* for which a generation was looked for */
-	struct arena_hold *holds; /* of the arena */
-	unsigned epoch;		  /* forks that lead to this process */
+	uint64_t blocks;	  /* for which a generation was sought */
+	struct arena_hold *holds; /* those in the arena */
+	unsigned epoch;		  /* forks between the first process and this one */
 	struct arena_stats stats;
 };
 extern struct arena arena;
 
-/** @return whether memory may have been moved. */
+/** @return whether memory may have been swapped. */
 static inline bool is_open(void)
 {
 	return arena.file[ORDINARY].fd >= 0 || arena.file[HUGE].fd >= 0;
 }
 
-/** @return the file of which @p v shows pages, or NULL. */
+/** @return the arena's file that @p v maps, or NULL. */
 static inline struct arena_file *file_of(const struct vma *v)
 {
 	for (struct arena_file *f = arena.file; v->shared && f < arena.file + ARENA_FILES; f++)
@@ -66,40 +66,42 @@ static inline struct arena_file *file_of(const struct vma *v)
 	return NULL;
 }
 
-/** @return the bytes of a page of @p v. */
+/** @return the page size of @p v in bytes. */
 static inline size_t page_of(const struct vma *v)
 {
 	return v->page > arena.page ? v->page : arena.page;
 }
 
-/** Looks at the mappings anew, from @p addr on.  @return false if there is none. */
+/** Rereads the mappings and finds the first at or above @p addr.  @return false if there is none.
+ */
 bool look_at(uintptr_t addr, struct vma *v);
 
 /* --- generation.c ----------------------------------------------------------------------- */
 
-/** Fresh memory [s, e), for which a place in the arena is to be found. */
+/** Fresh memory [s, e) that needs a place in the arena. */
 struct fresh {
 	uintptr_t s, e;
-	bool after, before; /* registered memory ends at its begin, begins at its end */
+	bool after, before; /* of the same registration: memory before s; memory from e on */
 	bool alone;	    /* the process has no other threads */
 };
 
-/** @return an offset in @p f for @p m of @p v, whose pages are empty now; UINT64_MAX: none is left,
- *  or none is known to be free. */
+/** @return an offset in @p f, whose pages are empty, for @p m of @p v; UINT64_MAX: none is left, or
+ *  none is known to be free. */
 uint64_t choose_offset(struct arena_file *f, const struct vma *v, const struct fresh *m);
 
-/** Forgets which offsets have been used. */
+/** Forgets which offsets were used. */
 void generations_forget(void);
 
-/** The offsets of @p f that are not empty or may be mapped are @p live, ascending.
- *  @return false if there is no memory to know it. */
+/** Records that only @p live, ascending, of the offsets of @p f are in use or may be mapped.
+ *  @return false if there is not enough memory to record it. */
 bool generations_know(struct arena_file *f, const struct arena_piece *live, size_t n);
 
-/* Blocks have the generations from this one on, and room: they may be extended at any moment. */
+/* Blocks use the generations from this one on, with room after each, because they may be extended
+ * at any moment. */
 #define GENERATION_BLOCK 256u
 #define ROOM_TO_GROW	 (1ull << 40)
 
-/** @return the bytes after a block at @p off that it may grow into. */
+/** @return how many bytes a block at @p off may grow. */
 static inline uint64_t room_of(uint64_t off)
 {
 	return off >> GENERATION_SHIFT >= GENERATION_BLOCK ? ROOM_TO_GROW : 0;
@@ -110,28 +112,28 @@ bool is_held(const struct arena_file *f, uint64_t off, uint64_t len);
 
 /* --- swap.c ----------------------------------------------------------------------------- */
 
-/** Replaces @p m of the private mapping @p v by pages of @p f at @p off. */
+/** Replaces @p m, a part of the private mapping @p v, by pages of @p f at @p off. */
 int swap_range(const struct arena_file *f, const struct vma *v, const struct fresh *m, uint64_t off,
 	char why[ARENA_WHY_MAX]);
 
 /* --- traits.c --------------------------------------------------------------------------- */
 
-/** Advice and locks that the program has given the kernel for a mapping. */
+/** Advice and locks that the program has applied to a mapping. */
 struct traits {
 	bool locked, no_fork, no_dump;
 	int policy; /* of NUMA; 0: default */
 	unsigned long nodes[16];
 };
 
-/** Finds what can be found of @p v.  @return 0, or -EOPNOTSUPP: it is a device's. */
+/** Determines the traits of @p v.  @return 0, or -EOPNOTSUPP: device memory. */
 int traits_of(const struct vma *v, uintptr_t at, struct traits *t);
 
-/** Gives the same to the memory at [@p at, @p at + @p len), except the lock. */
+/** Applies the traits, except the lock, to the memory at [@p at, @p at + @p len). */
 void traits_keep(const struct traits *t, void *at, size_t len);
 
 /* --- discard.c -------------------------------------------------------------------------- */
 
-/** Between them no page is punched on behalf of a program. */
+/** Between begin and end, no page is punched for a program. */
 void discard_fork_begin(void);
 void discard_fork_end(void);
 void discard_fork_child(void);
@@ -145,11 +147,11 @@ int open_shared(
 
 /* --- sweep.c ---------------------------------------------------------------------------- */
 
-/** Gives back pages that neither a mapping nor an MR holds, if there may be many. @p late: nobody
- *  waits for memory; a registration leaves more. */
+/** Returns pages that neither a mapping nor an MR holds, if there may be many. @p late: nobody is
+ *  waiting for memory, so sweep at half the threshold of a registration. */
 void sweep_if_due(bool late);
 
-/** Does so for @p f.  @return 0, or a negative errno: -EBUSY, a thread cannot be held. */
+/** Sweeps @p f.  @return 0, or a negative errno: -EBUSY, a thread cannot be stopped. */
 int sweep_now(struct arena_file *f);
 
 #endif

@@ -7,9 +7,8 @@
 #include "aside.h"
 #include "raw.h"
 
-#define STACK (256u << 10)
-#define PAGES 4096u /* of the helper's data */
-/* Callees and callers that run meanwhile; and the rest of a thread's block. */
+#define PAGES 4096u /* for the helper's data */
+/* Room for callees and callers that run meanwhile, and for the rest of the thread's block. */
 #define NEAR_BELOW (256u << 10)
 #define NEAR_ABOVE (64u << 10)
 #define NEAR_DATA  (64u << 10)
@@ -48,14 +47,29 @@ static void *help(void *arg)
 	return NULL;
 }
 
+int aside_start(pthread_t *t, void *stack, void *(*run)(void *arg), void *arg)
+{
+	sigset_t all, old;
+	pthread_attr_t attr;
+	int err;
+
+	sigfillset(&all);
+	pthread_attr_init(&attr);
+	pthread_attr_setstack(&attr, stack, ASIDE_STACK);
+	pthread_sigmask(SIG_BLOCK, &all, &old);
+	err = -pthread_create(t, &attr, run, arg);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	return err;
+}
+
 int aside(int (*work)(void *arg), void *arg, size_t size)
 {
 	size_t room = (sizeof(struct helper) + size + PAGES - 1) / PAGES * PAGES;
-	uint8_t *p = raw_mmap(
-		NULL, STACK + room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *p = raw_mmap(NULL, ASIDE_STACK + room, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct helper *h = (struct helper *)p;
 	sigset_t all, old;
-	pthread_attr_t attr;
 	pthread_t t;
 	int err;
 
@@ -64,10 +78,8 @@ int aside(int (*work)(void *arg), void *arg, size_t size)
 	h->work = work;
 	memcpy(h->arg, arg, size);
 	sigfillset(&all); /* a handler would run on the stack that is being copied */
-	pthread_attr_init(&attr);
-	pthread_attr_setstack(&attr, p + room, STACK);
 	pthread_sigmask(SIG_BLOCK, &all, &old);
-	err = -pthread_create(&t, &attr, help, h);
+	err = aside_start(&t, p + room, help, h);
 	while (!err && !atomic_load(&h->done))
 		syscall(SYS_futex, &h->done, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 0, NULL, NULL, 0);
 	if (!err) {
@@ -76,7 +88,6 @@ int aside(int (*work)(void *arg), void *arg, size_t size)
 		memcpy(arg, h->arg, size);
 	}
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&attr);
-	raw_munmap(p, STACK + room);
+	raw_munmap(p, ASIDE_STACK + room);
 	return err;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file aside.h
- * Work on the memory that the calling thread itself runs on: its stack, its thread-local data. A
- * helper does it, on a stack of its own, while the caller waits and touches nothing.
+ * Work on memory that the calling thread itself uses: its stack and its thread-local data. A helper
+ * thread with a separate stack does it, while the caller waits and touches nothing.
  */
 #ifndef ARENA_ASIDE_H
 #define ARENA_ASIDE_H
@@ -16,16 +16,24 @@ struct span {
 	uintptr_t s, e;
 };
 
-/** The memory that the caller may write to at any moment: around its stack pointer, and its own
- * data. */
+/** Memory that the caller may write at any moment: around its stack pointer, and its thread-local
+ *  data. */
 void own_spans(struct span out[2]);
 
-/** @return whether [@p s, @p e) has any of it. */
+/** @return whether [@p s, @p e) overlaps it. */
 bool is_own(uintptr_t s, uintptr_t e);
+
+/** Includes room for the program's thread-local data, which libc places there. */
+#define ASIDE_STACK (1u << 20)
+
+/** Starts a thread with all signals blocked on @p stack, of ASIDE_STACK bytes. libc would reuse
+ *  stacks of earlier threads, which may be registered.
+ *  @return 0 or a negative errno. */
+int aside_start(pthread_t *t, void *stack, void *(*run)(void *arg), void *arg);
 
 /**
  * Calls @p work with a copy of the @p size bytes at @p arg, and copies them back.
- * @return what @p work returns, or a negative errno.
+ * @return the result of @p work, or a negative errno.
  */
 int aside(int (*work)(void *arg), void *arg, size_t size);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * madvise() with MADV_DONTNEED or MADV_FREE, for memory that may have been moved. The kernel only
- * forgets where such pages are, so they would keep their bytes, while allocators (jemalloc) rely on
- * zeroes: the pages are punched out of the file.
+ * madvise() with MADV_DONTNEED or MADV_FREE, for memory that may have been swapped. For such pages
+ * the kernel would only drop the page table entries, so their bytes would survive, while allocators
+ * (jemalloc) rely on zeroes: the pages are punched out of the file.
  *
- * An allocator calls it from within malloc(), which the arena calls with its lock held. So nothing
- * here takes a lock, calls malloc() or uses a look at the mappings that others use, too: the range
- * is the caller's, and no other thread maps it anew meanwhile.
+ * An allocator calls it within malloc(), which the arena calls while it holds its lock. So nothing
+ * here takes a lock, calls malloc() or uses the shared view of the mappings: the range belongs to
+ * the caller, and no other thread remaps it meanwhile.
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -31,11 +31,11 @@ void discard_fork_end(void)
 void discard_fork_child(void)
 {
 	atomic_store(&forking, false);
-	atomic_store(&punching, 0); /* by threads that are not here */
+	atomic_store(&punching, 0); /* those of the parent's threads do not run here */
 }
 
-/* A child that copies the pages must see those of fork(): what is written is put aside for it, what
- * is punched is not. */
+/* Zeroes the pages, or punches them. A child that copies pages must see them as of the fork(): the
+ * monitor saves a page before a write, but not before a punch. */
 static void clear(const struct arena_file *f, uint64_t off, uintptr_t s, size_t len, bool writable)
 {
 	volatile uint8_t *p = (volatile uint8_t *)s;
@@ -57,14 +57,14 @@ static int kernel(uintptr_t s, size_t len, int advice)
 	return raw_madvise((void *)s, len, advice) ? errno : 0;
 }
 
-/* The part of @p v in [@p s, @p e). */
+/* Discards the part [@p s, @p e) of @p v. */
 static int discard_part(const struct vma *v, uintptr_t s, uintptr_t e, int advice)
 {
 	const struct arena_file *f = file_of(v);
 
 	if (!f)
 		return kernel(s, e - s, advice);
-	e &= ~(f->page - 1); /* as the kernel does with huge pages */
+	e &= ~(f->page - 1); /* as the kernel does for huge pages */
 	if (s & (f->page - 1))
 		return EINVAL;
 	if (s < e)
@@ -81,8 +81,10 @@ int arena_madvise(uintptr_t addr, size_t len, int advice)
 	int err = 0, hole = 0;
 
 	if ((advice != MADV_DONTNEED && advice != MADV_FREE) || !is_open() || addr % page ||
-		len > SIZE_MAX - page || addr + len < addr || maps_open(&maps))
+		len > SIZE_MAX - page || addr + len < addr)
 		return kernel(addr, len, advice);
+	if (maps_open(&maps)) /* without a descriptor; the kernel would say 0 and clear nothing */
+		return EAGAIN;
 	end = addr + ((len + page - 1) & ~(page - 1));
 	while (at < end && !err) {
 		uintptr_t s, e;

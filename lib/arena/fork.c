@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fork() shares the arena's pages between parent and child, but both should have their own. So the
- * child copies them before its program continues, and the parent waits.
+ * fork() shares the arena's pages between parent and child, but each must have its own. So the
+ * child copies them before its program continues, while the parent waits.
  *
- * The other threads of the parent go on writing. They must not wait for the child, because they may
- * have locks that fork() takes (malloc's). So the pages are write-protected, and a monitor puts a
- * copy of each page that somebody is about to write aside, where the child finds it.
+ * The parent's other threads continue to write. They must not wait for the child, because they may
+ * hold locks that fork() takes (malloc's). So the pages are write-protected, and before each write
+ * a monitor saves a copy of the page where the child finds it.
  *
- * Memory that the forking thread itself writes to in the meantime, its stack and its thread-local
- * data, is private memory of the parent while fork() runs, if it had been swapped.
+ * Memory that the forking thread itself writes meanwhile, its stack and its thread-local data,
+ * becomes private memory of the parent while fork() runs, if it was swapped.
  *
- * The child's copy is of the moment at which the pages were protected. The lists of malloc() are
- * partly there and partly in private memory, which the kernel copies: the moment should be one at
- * which fork() has the locks of malloc() (trap.h). Where that cannot be, it is shortly before.
+ * The child's copy shows the moment at which the pages were protected. The lists of malloc() are
+ * partly in these pages and partly in private memory, which the kernel copies: so that moment
+ * should be one at which fork() holds malloc()'s locks (trap.h). If that is impossible, it is
+ * shortly before.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -33,54 +34,57 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-/* A mapping of the arena, at fork(). */
+/* A mapping of the arena at fork(). */
 struct shot {
 	const struct arena_file *f;
 	uintptr_t s, e;
 	uint64_t off;
 	int prot;
-	size_t first; /* number of its first page among all */
+	size_t first; /* index of its first page among all shots */
 	bool held;
 };
 
-/* Pages that fork() itself writes to; they are private meanwhile. */
+/* Pages that fork() itself writes; they are private while it runs. */
 struct own {
 	const struct arena_file *f;
 	uintptr_t at;
 	size_t len;
 	uint64_t off;
 	int prot;
-	uint8_t *before; /* their bytes */
-	pid_t waiter;	 /* the forking thread, when a helper works; or 0 */
+	uint8_t *before; /* their original bytes */
+	pid_t waiter;	 /* the forking thread while a helper works, else 0 */
 };
 #define OWN_MAX	   256
-#define GLIBC_HEAP (64ul << 20) /* where a heap of malloc() may begin */
+#define GLIBC_HEAP (64ul << 20) /* alignment of malloc()'s heaps */
 
 static struct {
-	struct shot *shot; /* not from malloc(): it may be swapped */
+	struct shot *shot; /* not from malloc(), which may be swapped */
 	size_t nshots, room, pages;
-	uint8_t *aside; /* a place for each page, shared with the child */
+	uint8_t *aside; /* one slot per page, shared with the child */
 	_Atomic uint8_t *is_aside;
 	struct own own[OWN_MAX];
 	size_t nowns;
 	pthread_t monitor;
+	void *stack; /* the monitor's; in arena memory it would wait for itself */
 	bool monitored;
-	_Atomic bool armed; /* all mappings are protected: nobody may go on before */
-	int stop[2];	    /* pipe to the monitor */
-	int done[2];	    /* pipe from the child */
+	_Atomic pid_t watcher; /* the monitor; 0: not running yet */
+	_Atomic bool armed; /* all mappings are protected; held threads must not continue earlier */
+	bool exposed; /* some mapping is unprotected, as its userfaultfd belongs to the program */
+	int stop[2];  /* pipe to the monitor */
+	int done[2];  /* pipe from the child */
 	bool active;
-	bool alone;  /* there are no other threads */
-	bool parked; /* they stand still until the child has its copy */
-	bool copied; /* it has */
+	bool alone;  /* no other threads */
+	bool parked; /* they are stopped until the child has its copy */
+	bool copied; /* the child has its copy */
 } fk;
 
-#define NO_COPY "libroci: no memory for a copy of registered memory after fork()\n"
+#define NO_COPY "libroci: out of memory for a copy of registered memory after fork()\n"
 
-/* Neither parent nor child can go on with a stack that both write to, or with other memory that
- * they share. */
+/* Neither parent nor child can continue with a shared stack or other shared memory that both write.
+ */
 static void give_up(const char *why)
 {
-	if (write(STDERR_FILENO, why, strlen(why)) < 0) { /* then without */
+	if (write(STDERR_FILENO, why, strlen(why)) < 0) { /* then without the sentence */
 	}
 	abort();
 }
@@ -131,7 +135,7 @@ static bool take_shots(void)
 
 /* --- the forking thread's own pages ------------------------------------------------------- */
 
-/* Replaces pages of the arena by private ones, or private ones by those. */
+/* Replaces pages of the arena by private ones, or back. */
 RAW_UNCHECKED static int replace(struct own *o, uint8_t *p, bool private)
 {
 	const uint8_t *now = (const uint8_t *)o->at;
@@ -139,7 +143,7 @@ RAW_UNCHECKED static int replace(struct own *o, uint8_t *p, bool private)
 	if (private) {
 		raw_copy(p, now, o->len);
 		raw_copy(o->before, p, o->len);
-	} else { /* only what has changed: peers may have written the rest */
+	} else { /* only changed bytes: peers may have written the others */
 		for (size_t i = 0; i < o->len; i++)
 			if (now[i] != o->before[i])
 				p[i] = now[i];
@@ -153,7 +157,7 @@ static int exchange(struct own *o, bool private)
 	uint8_t *p = private ? anonymous(o->len, MAP_PRIVATE)
 			     : raw_mmap(NULL, o->len, PROT_READ | PROT_WRITE, MAP_SHARED, o->f->fd,
 				       o->off);
-	/* The caller's own pages matter more than those of a thread that sleeps. */
+	/* The caller's own pages matter more than sleeping threads that cannot be held. */
 	struct hold h = {
 		.at = o->at,
 		.len = o->len,
@@ -207,7 +211,7 @@ static void add_own(const struct vma *v, const struct span *span)
 	fk.nowns++;
 }
 
-/* On other pages than those that the caller runs on, it can work itself. */
+/* The caller runs @p work itself, unless the pages are those that it runs on. */
 static void each_own(int (*work)(void *arg))
 {
 	int err;
@@ -223,12 +227,13 @@ static void each_own(int (*work)(void *arg))
 			err = aside(work, o, sizeof(*o));
 		}
 		if (err)
-			give_up("libroci: no memory for fork(), as registered memory is copied\n");
+			give_up("libroci: out of memory in fork() for registered memory\n");
 	}
 }
 
-/* Whether the first heap of an arena of glibc's malloc may begin at @p at: it begins with a pointer
- * to the arena's state, which follows. Read from the file, as the program may unmap its memory. */
+/* @return whether a malloc arena of glibc may have its first heap at @p at: that begins with a
+ * pointer to the arena's state, which follows it. Reads the file, as the program may unmap the
+ * memory. */
 static bool begins_heap(const struct vma *v, uintptr_t at)
 {
 	uint64_t state;
@@ -238,8 +243,8 @@ static bool begins_heap(const struct vma *v, uintptr_t at)
 	       state > at && state - at < arena.page;
 }
 
-/* glibc's malloc has the state of an arena where its first heap begins, and resets it in the child
- * before any handler runs. */
+/* glibc's malloc keeps the state of an arena in its first heap, and resets it in the child before
+ * any handler runs. */
 static void add_heaps(const struct vma *v)
 {
 	uintptr_t at = (v->start + GLIBC_HEAP - 1) & ~(GLIBC_HEAP - 1);
@@ -301,11 +306,11 @@ static void put_aside(uintptr_t addr)
 		size_t i = sh->first + (page - sh->s) / arena.page;
 
 		if (!atomic_load(&fk.is_aside[i])) {
-			/* From the file: another thread may unmap the page. */
+			/* Read the file: another thread may unmap the page. */
 			if (pread(sh->f->fd, fk.aside + i * arena.page, size,
 				    (off_t)(sh->off + (page - sh->s))) != (ssize_t)size)
 				give_up(NO_COPY);
-			/* Before anybody can write there. */
+			/* Set before anybody can write the page. */
 			for (size_t k = 0; k < size / arena.page; k++)
 				atomic_store(&fk.is_aside[i + k], 1);
 		}
@@ -320,6 +325,7 @@ static void *watch(void *arg)
 	uintptr_t addr;
 
 	(void)arg;
+	atomic_store(&fk.watcher, (pid_t)syscall(SYS_gettid));
 	while (!atomic_load(&fk.armed))
 		sched_yield();
 	do {
@@ -330,8 +336,8 @@ static void *watch(void *arg)
 	return NULL;
 }
 
-/* @return the first page from @p from on where a thread's control block begins, or sh->e. Read from
- * the file: another thread may unmap the memory. */
+/* @return the first page from @p from on that has the start of a thread's control block, or sh->e.
+ * Reads the file: another thread may unmap the memory. */
 static uintptr_t next_block(const struct shot *sh, uintptr_t from)
 {
 	static _Alignas(uint64_t) uint8_t bytes[PAGE_SIZE_MAX];
@@ -352,10 +358,18 @@ static uintptr_t next_block(const struct shot *sh, uintptr_t from)
 	return sh->e;
 }
 
-/* In user mode the kernel cannot write to a protected page, and kills a thread whose control block
- * it cannot write to (rseq). The pages of such blocks, which have less than a page, stay as they
- * are: they mean nothing in a child, which has no other threads.  @return whether it is protected
- */
+static bool protect_part(uintptr_t s, uintptr_t e)
+{
+	bool ok = !hold_shared(s, e - s);
+
+	fk.exposed |= !ok;
+	return ok;
+}
+
+/* With a userfaultfd for user mode, the kernel cannot write protected pages, and kills a thread
+ * whose control block it cannot write (rseq). So the pages of such blocks, each smaller than a
+ * page, stay unprotected: they are meaningless in a child, which has no other threads.  @return
+ * whether any of it is protected */
 static bool protect_shot(const struct shot *sh)
 {
 	const uintptr_t mask = ~(sh->f->page - 1);
@@ -363,11 +377,11 @@ static bool protect_shot(const struct shot *sh)
 	bool any = false;
 
 	if (hold_best() != ARENA_WRITERS_UFFD_USER || !(sh->prot & PROT_READ))
-		return !hold_shared(sh->s, sh->e - sh->s);
+		return protect_part(sh->s, sh->e);
 	for (; from < sh->e; from = (to + 2 * arena.page + sh->f->page - 1) & mask) {
 		to = next_block(sh, from);
 		if ((to & mask) > from)
-			any |= !hold_shared(from, (to & mask) - from);
+			any |= protect_part(from, to & mask);
 	}
 	return any;
 }
@@ -377,22 +391,33 @@ static bool monitor_possible(void)
 	return !fk.alone && hold_can_share();
 }
 
-/* Before fork() has libc's locks. No signal's handler runs in it: one that writes to protected
- * memory would wait for itself. */
+static void forget_stack(void)
+{
+	if (fk.stack)
+		raw_munmap(fk.stack, ASIDE_STACK);
+	fk.stack = NULL;
+}
+
+/* Called before fork() takes libc's locks. The monitor handles no signals: a handler that writes to
+ * protected memory would wait for itself. */
 static void start_monitor(void)
 {
-	sigset_t all, before;
-
 	if (pipe2(fk.stop, O_CLOEXEC))
 		return;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	fk.monitored = !pthread_create(&fk.monitor, NULL, watch, NULL);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	atomic_store(&fk.watcher, 0);
+	fk.stack = anonymous(ASIDE_STACK, MAP_PRIVATE);
+	fk.monitored = fk.stack && !aside_start(&fk.monitor, fk.stack, watch, NULL);
 	if (fk.monitored)
 		return;
+	forget_stack();
 	close(fk.stop[0]);
 	close(fk.stop[1]);
+}
+
+static void protect_shots(void)
+{
+	for (size_t i = 0; i < fk.nshots; i++)
+		fk.shot[i].held = protect_shot(&fk.shot[i]);
 }
 
 static void protect(void)
@@ -402,14 +427,14 @@ static void protect(void)
 	if (!fk.pages)
 		return;
 	fk.aside = anonymous(len, MAP_SHARED);
+	fk.exposed = !fk.aside;
 	if (!fk.aside)
 		return;
 	fk.is_aside = (_Atomic uint8_t *)(fk.aside + fk.pages * arena.page);
-	for (size_t i = 0; i < fk.nshots; i++)
-		fk.shot[i].held = protect_shot(&fk.shot[i]);
+	protect_shots();
 }
 
-/* Without allocation: fork() may have libc's locks. */
+/* Must not allocate: fork() may hold libc's locks. */
 static void take_snapshot(void)
 {
 	if (!take_shots())
@@ -418,6 +443,15 @@ static void take_snapshot(void)
 		return;
 	protect();
 	atomic_store(&fk.armed, true);
+}
+
+static void unprotect(void)
+{
+	for (size_t i = 0; i < fk.nshots; i++) {
+		if (fk.shot[i].held)
+			hold_shared_end(fk.shot[i].s, fk.shot[i].e - fk.shot[i].s);
+		fk.shot[i].held = false;
+	}
 }
 
 static void forget_aside(void)
@@ -431,20 +465,20 @@ static void end_monitor(void)
 {
 	if (!fk.monitored)
 		return;
-	atomic_store(&fk.armed, true); /* or fork() has failed before */
-	for (size_t i = 0; i < fk.nshots; i++)
-		if (fk.shot[i].held)
-			hold_shared_end(fk.shot[i].s, fk.shot[i].e - fk.shot[i].s);
+	atomic_store(&fk.armed, true); /* if fork() failed before the snapshot */
+	unprotect();
 	close(fk.stop[1]);
 	pthread_join(fk.monitor, NULL);
 	close(fk.stop[0]);
+	forget_stack();
 	forget_aside();
 	fk.monitored = false;
 }
 
 /* --- the child's copy --------------------------------------------------------------------- */
 
-/* The shot of this place, with what is aside, unless its memory was moved after it was taken. */
+/* @return the shot that covers @p s, for its saved pages; NULL if the memory was moved afterwards.
+ */
 static const struct shot *shot_for(const struct shot *m, uintptr_t s)
 {
 	const struct shot *sh = fk.aside ? shot_of(s) : NULL;
@@ -452,7 +486,7 @@ static const struct shot *shot_for(const struct shot *m, uintptr_t s)
 	return sh && sh->f == m->f && sh->off + (s - sh->s) == m->off + (s - m->s) ? sh : NULL;
 }
 
-/* Copies the pages of [@p s, @p s + @p len) that exist, as they were at fork(). */
+/* Copies the pages of [@p s, @p s + @p len) that exist, as of fork(). */
 static void copy_pages(const struct shot *sh, uintptr_t s, size_t len, uint8_t *to)
 {
 	uint64_t off = sh->off + (s - sh->s), end = off + len;
@@ -467,7 +501,7 @@ static void copy_pages(const struct shot *sh, uintptr_t s, size_t len, uint8_t *
 			(size_t)(hole - at));
 		at = hole;
 	}
-	/* Afterwards: what is not aside by now had not been written when it was copied. */
+	/* Only afterwards: a page not saved by now was unmodified when it was copied. */
 	for (size_t i = 0; fk.aside && i < len / arena.page; i++) {
 		uintptr_t at = s + i * arena.page;
 		const struct shot *then = shot_for(sh, at);
@@ -497,8 +531,8 @@ static void make_own(const struct shot *sh)
 	}
 }
 
-/* All that is here: the shots were taken while threads of the parent could move memory, and what
- * has MADV_DONTFORK is not here. */
+/* Handles all mappings that exist in the child, not the shots: those were taken while threads of
+ * the parent could move memory, and mappings with MADV_DONTFORK do not exist here. */
 static void make_all_own(void)
 {
 	struct maps now;
@@ -529,7 +563,7 @@ static void wait_for_child(void)
 {
 	char byte;
 
-	/* Its end of the pipe closes when it dies, or was never made. */
+	/* The child's end of the pipe closes when it dies; if fork() failed, there is none. */
 	close(fk.done[1]);
 	while (read(fk.done[0], &byte, 1) < 0 && errno == EINTR)
 		;
@@ -539,14 +573,38 @@ static void wait_for_child(void)
 
 /* --- the moment of fork() ----------------------------------------------------------------- */
 
-/* At fork() itself with libc's locks, so nobody is stopped who has one; otherwise nobody is. */
-static void before_fork(bool fork)
+/* Stops the other threads, and makes this the moment of the child's copy: pages saved earlier do
+ * not count. Protected pages stay protected, because of threads that cannot be stopped; except in
+ * user mode, where the kernel must be able to write the signal frame to the stack of a sleeping
+ * thread. */
+static void park_instead(void)
 {
-	fk.parked = fork && !fk.monitored && park_possible() && !park(0, true);
-	take_snapshot();
+	bool user = hold_best() == ARENA_WRITERS_UFFD_USER;
+
+	while (!atomic_load(&fk.watcher)) /* the monitor, which must not be stopped */
+		sched_yield();
+	if (user)
+		unprotect();
+	fk.parked = !park(atomic_load(&fk.watcher), true);
+	if (fk.parked)
+		for (size_t i = 0; fk.aside && i < fk.pages; i++)
+			atomic_store(&fk.is_aside[i], 0);
+	else if (user)
+		protect_shots();
 }
 
-/* In the child before fork() resets what is in its memory, such as the locks of FILEs. */
+/* Stops threads only at fork() itself, with libc's locks held: then no stopped thread holds one. */
+static void before_fork(bool fork)
+{
+	bool may_park = fork && park_possible();
+
+	fk.parked = may_park && !fk.monitored && !park(0, true);
+	take_snapshot();
+	if (may_park && fk.monitored && fk.exposed)
+		park_instead();
+}
+
+/* In the child: runs before fork() resets data in its memory, such as the locks of FILEs. */
 static void after_fork(bool child)
 {
 	if (child)
@@ -562,14 +620,17 @@ static void after_fork(bool child)
 void arena_fork_prepare(void)
 {
 	pthread_mutex_lock(&arena.lock);
-	fk.active = is_open() && !pipe2(fk.done, O_CLOEXEC);
+	fk.active = is_open();
 	if (!fk.active)
 		return;
+	if (pipe2(fk.done, O_CLOEXEC))
+		give_up("libroci: no file descriptor in fork() for the copy of registered memory: "
+			"raise the limit of open files (ulimit -n)\n");
 	fk.alone = hold_alone(1);
 	discard_fork_begin();
 	fk.nshots = fk.pages = 0;
 	atomic_store(&fk.armed, false);
-	fk.parked = fk.copied = false;
+	fk.parked = fk.copied = fk.exposed = false;
 	leave_arena();
 	if (monitor_possible())
 		start_monitor();
@@ -595,7 +656,7 @@ void arena_fork_parent(void)
 	pthread_mutex_unlock(&arena.lock);
 }
 
-/* Descriptors of the parent's address space are of no use. */
+/* Closes descriptors that refer to the parent's address space. */
 static void forget_all(void)
 {
 	hold_close();
@@ -625,6 +686,7 @@ void arena_fork_child(void)
 		if (fk.monitored) {
 			close(fk.stop[0]);
 			close(fk.stop[1]);
+			forget_stack();
 			forget_aside();
 		}
 		for (size_t i = 0; i < fk.nowns; i++)

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where fresh memory lies in the arena. Neighbours whose offsets are neighbours, too, are one
- * mapping of the kernel: thousands of small buffers must not meet vm.max_map_count. But a block
- * that the program may extend with mremap() shows the offsets after it then, so it gets a
- * generation of its own.
+ * Chooses where fresh memory lies in the arena. Neighbours with adjacent offsets are a single
+ * mapping of the kernel, which keeps thousands of small buffers below vm.max_map_count. But if the
+ * program extends a block with mremap(), the following offsets become visible in it, so a block
+ * gets its own generation.
  */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include "arena_impl.h"
 
-/* Smaller ones come from inside a heap; malloc() maps larger ones for themselves. */
+/* malloc() takes smaller ones from a heap and maps larger ones separately. */
 #define BLOCK (128u << 10)
 
-/* @return the first that ends at or after @p off. */
+/* @return the index of the first used range that ends at or after @p off. */
 static size_t used_at(const struct arena_file *f, uint64_t off)
 {
 	size_t low = 0, high = f->nused;
@@ -36,7 +36,7 @@ static bool was_used(const struct arena_file *f, uint64_t off, uint64_t len)
 	return i < f->nused && f->used[i].off < off + len;
 }
 
-/* For @p n ranges. */
+/* Makes room for @p n ranges. */
 static bool make_room(struct arena_file *f, size_t n)
 {
 	size_t room = f->room ? f->room : 64;
@@ -98,9 +98,9 @@ static bool is_seen(const struct arena_file *f, uint64_t off, uint64_t len)
 	return false;
 }
 
-/* Takes [@p off, @p off + @p len) if nobody has it. @p room: beside it, for blocks that grow. With
- * other threads no look at the mappings is certain (sweep.c), so that what was used once waits for
- * a sweep. */
+/* Takes [@p off, @p off + @p len) if it is free, together with @p room on both sides, for blocks
+ * that grow. While other threads run, no view of the mappings is reliable (sweep.c), so offsets
+ * once used become free only by a sweep. */
 static bool take(struct arena_file *f, uint64_t off, uint64_t len, uint64_t room, bool alone)
 {
 	uint64_t first = off & ~((1ull << GENERATION_SHIFT) - 1);
@@ -110,7 +110,7 @@ static bool take(struct arena_file *f, uint64_t off, uint64_t len, uint64_t room
 	if (was_used(f, s, e - s)) {
 		if (!alone || is_held(f, s, e - s) || is_seen(f, s, e - s))
 			return false;
-		/* Freed memory may have left something there. */
+		/* Remove anything that freed memory has left there. */
 		if (fallocate(f->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)off,
 			    (off_t)len))
 			return false;
@@ -120,7 +120,7 @@ static bool take(struct arena_file *f, uint64_t off, uint64_t len, uint64_t room
 
 bool generations_know(struct arena_file *f, const struct arena_piece *live, size_t n)
 {
-	if (!make_room(f, n)) /* what was known remains true */
+	if (!make_room(f, n)) /* what was known before remains true */
 		return false;
 	f->nused = 0;
 	for (size_t i = 0; i < n; i++)
@@ -128,7 +128,7 @@ bool generations_know(struct arena_file *f, const struct arena_piece *live, size
 	return true;
 }
 
-/* Whether it may be a mapping of the program, not a part of a heap. */
+/* @return whether the range may be a mapping of its own and not part of a heap. */
 static bool is_block(const struct vma *v, uintptr_t s, uintptr_t e)
 {
 	struct vma before;
@@ -137,19 +137,19 @@ static bool is_block(const struct vma *v, uintptr_t s, uintptr_t e)
 		return true;
 	if (v->stack || (s > v->start && e < v->end))
 		return false;
-	/* Buffers side by side in a heap: the one before has been swapped. */
+	/* Adjacent buffers in a heap: the previous one was swapped. */
 	return !(s == v->start && e < v->end && look_at(s - 1, &before) && file_of(&before) &&
 		 before.off == before.start);
 }
 
-/* The generation of what is mapped at @p addr, if it is of @p f; else -1. */
+/* @return the generation of the memory at @p addr, if it is in @p f; else -1. */
 static int64_t generation_at(const struct arena_file *f, uintptr_t addr)
 {
 	struct vma v;
 
 	if (!look_at(addr, &v) || v.start > addr || file_of(&v) != f ||
 		(v.off - v.start) & ((1ull << GENERATION_SHIFT) - 1))
-		return -1; /* it has been moved */
+		return -1; /* it was moved */
 	return (int64_t)((v.off - v.start) >> GENERATION_SHIFT);
 }
 
@@ -170,7 +170,8 @@ static uint64_t take_any(struct arena_file *f, const struct fresh *m, bool block
 
 uint64_t choose_offset(struct arena_file *f, const struct vma *v, const struct fresh *m)
 {
-	/* A part of a range of which other parts are there: the range should be one piece. */
+	/* Prefer the generation of adjacent parts of the registration, so that it becomes one
+	 * piece. */
 	int64_t like = m->after ? generation_at(f, m->s - 1) : -1;
 	bool block = is_block(v, m->s, m->e);
 	uint64_t off;

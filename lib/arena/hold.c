@@ -28,7 +28,7 @@ struct uffdio_move {
 #endif
 #define USEFUL \
 	(UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM | UFFD_FEATURE_MOVE)
-#define AGAIN_MAX 100u /* a page is locked for the moment */
+#define AGAIN_MAX 100u /* attempts while a page is temporarily locked */
 
 unsigned arena_means = ~0u;
 
@@ -52,7 +52,7 @@ static int make(enum arena_writers by, int device)
 		SYS_userfaultfd, by == ARENA_WRITERS_UFFD ? flags : flags | UFFD_USER_MODE_ONLY);
 }
 
-/* A descriptor tells its features once, so one is asked and another used. */
+/* A descriptor reports its features only once: one is queried, another one is used. */
 static bool try(enum arena_writers by, int device)
 {
 	struct uffdio_api api = {.api = UFFD_API};
@@ -75,7 +75,7 @@ static bool try(enum arena_writers by, int device)
 	return false;
 }
 
-/* ROCI_WRITERS restricts the means to one, and signals for what that cannot protect. */
+/* ROCI_WRITERS restricts the means to one, plus signals for memory that it cannot protect. */
 static void obey(const char *only)
 {
 	static const char *const name[] = {
@@ -114,7 +114,7 @@ enum arena_writers hold_best(void)
 	return park_possible() ? ARENA_WRITERS_SIGNALS : ARENA_WRITERS_NONE;
 }
 
-/* @p mode: of writes to pages that are there, or also of access to others. */
+/* Protects present pages from writes and, depending on @p mode, absent pages from any access. */
 static int protect(uintptr_t at, size_t len, uint64_t mode)
 {
 	struct uffdio_register r = {.range = {.start = at, .len = len}, .mode = mode};
@@ -153,12 +153,12 @@ bool hold_alone(unsigned own)
 {
 	struct stat st;
 
-	/* Two links, and one a thread. */
+	/* two links, and one per thread */
 	return !stat("/proc/self/task", &st) && st.st_nlink == 2 + own;
 }
 
-/* Reads of absent pages wait, too. The kernel could mark such pages as protected instead
- * (UFFD_FEATURE_WP_UNPOPULATED), but a marked page looks like one that is swapped out. */
+/* Reads of absent pages must wait, too. UFFD_FEATURE_WP_UNPOPULATED would instead mark absent pages
+ * as protected, but a marked page looks like one that is swapped out. */
 static uint64_t mode_of(const struct hold *h)
 {
 	return UFFDIO_REGISTER_MODE_WP | (h->whole ? 0 : UFFDIO_REGISTER_MODE_MISSING);
@@ -196,7 +196,7 @@ void hold_end(const struct hold *h, bool moved)
 
 /* --- pinned pages ----------------------------------------------------------------------- */
 
-/* In user mode system calls that read the memory meanwhile would fail. */
+/* With a userfaultfd for user mode, system calls that read the memory meanwhile would fail. */
 bool hold_can_take(void)
 {
 	return uffd.fd >= 0 && uffd.features & UFFD_FEATURE_MOVE &&
@@ -243,12 +243,13 @@ int hold_take(const struct hold *h, uintptr_t to)
 	return err;
 }
 
-/* The program cannot go on without its bytes. Threads that stand still may have libc's locks. */
+/* The program cannot continue without its bytes. Only write() is safe: stopped threads may hold
+ * libc's locks. */
 static void lose(void)
 {
-	static const char why[] = "libroci: memory that was to be registered cannot be put back\n";
+	static const char why[] = "libroci: memory that was being registered cannot be restored\n";
 
-	if (write(STDERR_FILENO, why, sizeof(why) - 1) < 0) { /* then without */
+	if (write(STDERR_FILENO, why, sizeof(why) - 1) < 0) { /* then without the sentence */
 	}
 	abort();
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file hold.h
- * Holds the writers of a piece of memory, while it is copied and replaced: other threads, and the
- * kernel on their behalf. By the best means that the process has.
+ * Holds all writers of some memory while it is copied and replaced: other threads, and the kernel
+ * on their behalf. Uses the best means available to the process.
  */
 #ifndef ARENA_HOLD_H
 #define ARENA_HOLD_H
@@ -18,62 +18,61 @@ struct hold {
 	uintptr_t at;
 	size_t len;
 	bool alone;   /* the process has no other threads */
-	pid_t waiter; /* a thread that waits for the caller and runs no program code meanwhile */
-	/* The memory has control blocks of threads. The kernel writes there at any time (rseq,
-	 * clear_child_tid) and kills the process if it cannot, as with userfaultfd in user mode:
-	 * threads get signals instead. */
+	pid_t waiter; /* a thread that waits for the caller and meanwhile runs no program code */
+	/* The memory has control blocks of threads. The kernel writes them at any time (rseq,
+	 * clear_child_tid) and kills the process if it cannot, as with a userfaultfd for user mode:
+	 * then threads get signals instead. */
 	bool blocks;
 	/* No page is absent, or absent ones are holes of a file, which may be read. */
 	bool whole;
-	/* Threads that do not answer are not held; they sleep. */
+	/* Continue even if sleeping threads do not answer and are not held. */
 	bool anyway;
-	enum arena_writers by; /* hold_begin()'s */
+	enum arena_writers by; /* chosen by hold_begin() */
 };
 
-/** Chooses the means. @p device: of /dev/userfaultfd, or -1; it is closed. */
+/** Chooses the means. @p device: a descriptor of /dev/userfaultfd, which is closed, or -1. */
 void hold_open(int device);
 void hold_close(void);
 
-/** @return the best means that this process has when it has several threads. */
+/** @return the best means of this process when it has several threads. */
 enum arena_writers hold_best(void);
 
-/** @return whether the process has no threads besides @p own, which do not run. */
+/** @return whether the process has no other threads than @p own ones, which do not run now. */
 bool hold_alone(unsigned own);
 
 /** @return 0, or a negative errno: -EBUSY if a thread does not answer. */
 int hold_begin(struct hold *h);
 
-/** Lets them go on. @p moved: the memory has been replaced. */
+/** Releases the writers. @p moved: the memory was replaced. */
 void hold_end(const struct hold *h, bool moved);
 
-/** @return whether hold_take() can work. */
+/** @return whether hold_take() is supported. */
 bool hold_can_take(void);
 
-/** Registers [@p at, @p at + @p len), which hold_take() may fill.  @return 0 or a negative errno.
- */
+/** Registers [@p at, @p at + @p len), a place for hold_take().  @return 0 or a negative errno. */
 int hold_place(uintptr_t at, size_t len);
 
-/** Takes the pages of @p h away, to @p to: system calls that have pinned one, and will write to it
- *  later, would write to a page that the program no longer has.
- *  @return 0; -EBUSY: one is pinned, or shared with a child; else another negative errno. Unless it
- *  is 0 all pages are back. */
+/** Moves the pages of @p h to @p to. Fails for a page that a system call has pinned: its later
+ *  write would go to a page that the program no longer has.
+ *  @return 0; -EBUSY: a page is pinned, or shared with a child; else another negative errno. On
+ *  failure all pages are back in place. */
 int hold_take(const struct hold *h, uintptr_t to);
 
-/** Puts them back. */
+/** Moves them back. */
 void hold_give_back(const struct hold *h, uintptr_t from, size_t len);
 
-/** @return whether hold_shared() can work: from Linux 5.19 on. */
+/** @return whether hold_shared() is supported: Linux 5.19 or later. */
 bool hold_can_share(void);
 
 /** Write-protects memory of the arena: writers wait until hold_page_end().
  *  @return 0 or a negative errno. */
 int hold_shared(uintptr_t at, size_t len);
 
-/** Ends it for a page, or all. */
+/** Ends the protection of a page, or of all. */
 void hold_page_end(uintptr_t at, size_t len);
 void hold_shared_end(uintptr_t at, size_t len);
 
-/** @return a descriptor that is readable when a thread has come to a protected page; -1: none. */
+/** @return a descriptor that becomes readable when a thread accesses a protected page; -1: none. */
 int hold_descriptor(void);
 
 /** @return whether a thread waits, and the address that it is about to write. */
@@ -81,24 +80,24 @@ bool hold_waiter(uintptr_t *addr);
 
 /* --- hold_signal.c ---------------------------------------------------------------------- */
 
-/** Stops all threads except the caller and @p waiter; with @p anyway, those that answer.
+/** Stops all threads except the caller and @p waiter; with @p anyway, only those that answer.
  *  @return 0 or -EBUSY, -ENOMEM, -EAGAIN. */
 int park(pid_t waiter, bool anyway);
 void unpark(void);
 
-/** Stops the other threads, for as long as it takes to look at something. @p gently: those that
- *  sleep are not disturbed. Raw calls only (raw.h) until still_end().
+/** Stops the other threads briefly, to look at something. @p gently: sleeping threads are not
+ *  disturbed. Only raw calls (raw.h) are allowed until still_end().
  *  @return 0 or -EBUSY, -EAGAIN. */
 int still_begin(bool gently);
 
-/** @return whether no other thread has run since still_begin(). If it has, nothing that has been
- *  seen counts. */
+/** @return whether no other thread has run since still_begin(). Otherwise discard anything seen in
+ *  between. */
 bool still_end(void);
 
 /** Interrupts the system calls of all other threads. */
 void nudge(void);
 
-/** Whether a signal is left to park with. */
+/** @return whether threads may be stopped by a signal. */
 bool park_possible(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Threads parked by a real-time signal: for memory that userfaultfd cannot protect (private
- * mappings of files), or where there is none. It costs them EINTR in poll() and nanosleep().
+ * Stops threads by a real-time signal, for memory that userfaultfd cannot protect (private mappings
+ * of files), or where there is no userfaultfd. Their poll() and nanosleep() fail with EINTR.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -18,24 +18,24 @@
 
 #define THREADS_MAX 4096u
 #define PAUSE_NS    20000
-#define LOOK_NS	    5000000 /* until then nobody asks why a thread does not come */
+#define LOOK_NS	    5000000 /* before that, do not examine why a thread is late */
 
-/* A thread that sleeps with the signal blocked is not waited for longer than this many looks; one
- * that only lacks a CPU, within pthread_create() or fork() perhaps, is. */
+/* Give up on a thread that sleeps with the signal blocked after this many looks, but wait longer
+ * for one that lacks a CPU, perhaps within pthread_create() or fork(). */
 #define LOOKS_MAX   50u
 #define PATIENCE_NS 30000000000ull
-#define STILL_NS    300000000ull /* who only looks can look later */
+#define STILL_NS    300000000ull /* a mere look can be repeated later */
 
-/* The arrays are used by handlers, so they are static and written before the signal is sent. */
+/* Signal handlers use the arrays, so these are static and written before the signal is sent. */
 static struct {
 	int sig;
 	_Atomic bool parking;
-	_Atomic uint32_t round; /* futex: a new round ends the last one */
+	_Atomic uint32_t round; /* futex: a new round ends the previous one */
 	_Atomic unsigned n;
 	pid_t tid[THREADS_MAX];
-	_Atomic uint32_t parked[THREADS_MAX]; /* the round in which it was */
-	bool sleeps[THREADS_MAX];	      /* it was left alone, and had */
-	uint64_t switches[THREADS_MAX];	      /* left its CPU so often */
+	_Atomic uint32_t parked[THREADS_MAX]; /* the last round in which it was parked */
+	bool sleeps[THREADS_MAX];	      /* it sleeps and was not disturbed, */
+	uint64_t switches[THREADS_MAX];	      /* after leaving its CPU this many times */
 } lot;
 
 static void futex(_Atomic uint32_t *word, int op, uint32_t value)
@@ -43,8 +43,8 @@ static void futex(_Atomic uint32_t *word, int op, uint32_t value)
 	syscall(SYS_futex, word, op | FUTEX_PRIVATE_FLAG, value, NULL, NULL, 0);
 }
 
-/* @return false for a thread that is not in the lot yet: this signal is an earlier one that came
- * late, and the round's own, which it would block, is still to come. */
+/* @return false for a thread that is not in the lot yet: this signal is late, from an earlier
+ * round. Parking here would block this round's own signal, which is still to come. */
 static bool mark_parked(pid_t own, uint32_t round)
 {
 	unsigned n = atomic_load(&lot.n);
@@ -60,7 +60,7 @@ static bool mark_parked(pid_t own, uint32_t round)
 static void on_signal(int sig, siginfo_t *info, void *context)
 {
 	int saved = errno;
-	/* First: a mark of an earlier round counts for nothing. */
+	/* Read first: if the round ends meanwhile, the mark is void. */
 	uint32_t round = atomic_load(&lot.round);
 	pid_t own = (pid_t)syscall(SYS_gettid);
 
@@ -72,7 +72,7 @@ static void on_signal(int sig, siginfo_t *info, void *context)
 	errno = saved;
 }
 
-/* The highest that nobody uses. */
+/* @return the highest real-time signal that is unused. */
 static int choose(void)
 {
 	const struct sigaction sa = {
@@ -107,7 +107,7 @@ static bool ours(void)
 	return lot.sig;
 }
 
-/* Calls @p each for all threads of the process. No allocation: some may be parked already. */
+/* Calls @p each for all threads of the process. Must not allocate: some may be parked already. */
 static int each_thread(int dir, int (*each)(pid_t tid, void *arg), void *arg)
 {
 	char buf[4096] __attribute__((aligned(8)));
@@ -135,8 +135,8 @@ static int each_thread(int dir, int (*each)(pid_t tid, void *arg), void *arg)
 struct crowd {
 	pid_t pid, own, waiter;
 	int dir;
-	bool sleepers; /* those that block the signal and sleep may; */
-	bool gently;   /* those that sleep get none */
+	bool sleepers; /* accept threads that sleep with the signal blocked */
+	bool gently;   /* send no signal to sleeping threads */
 	uint64_t since, patience;
 	bool grew;
 };
@@ -162,7 +162,7 @@ static int stop_one(pid_t tid, void *arg)
 	return 0;
 }
 
-/* The list of threads in /proc may leave one out while another ends.  @return whether it did. */
+/* A list of threads in /proc may omit one while another ends.  @return whether that happened. */
 static bool missed_one(const struct crowd *c)
 {
 	unsigned known = 1 + !!c->waiter;
@@ -170,7 +170,7 @@ static bool missed_one(const struct crowd *c)
 
 	for (unsigned i = 0; i < lot.n; i++)
 		known += !syscall(SYS_tgkill, c->pid, lot.tid[i], 0);
-	return fstat(c->dir, &st) || st.st_nlink > 2 + known; /* two links, and one a thread */
+	return fstat(c->dir, &st) || st.st_nlink > 2 + known; /* two links, and one per thread */
 }
 
 static uint64_t now_ns(void)
@@ -181,7 +181,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* @return the first thread of the lot, from @p i on, that neither stands still nor has ended. */
+/* @return the index of the first thread, from @p i on, that is neither parked, asleep nor gone. */
 static unsigned next_absent(unsigned i, pid_t pid)
 {
 	uint32_t round = atomic_load(&lot.round);
@@ -192,7 +192,7 @@ static unsigned next_absent(unsigned i, pid_t pid)
 	return i;
 }
 
-/* @return the worst of the threads that are not parked. */
+/* @return the most serious reason among the threads that are not parked. */
 static enum thread_absence worst(const struct crowd *c)
 {
 	enum thread_absence most = THREAD_ENDED;
@@ -200,7 +200,7 @@ static enum thread_absence worst(const struct crowd *c)
 	for (unsigned i = 0; (i = next_absent(i, c->pid)) < lot.n; i++) {
 		enum thread_absence why = thread_absence(c->dir, lot.tid[i], lot.sig);
 
-		/* With the signal blocked; now it sleeps. */
+		/* One that blocks the signal may sleep by now. */
 		lot.sleeps[i] = c->sleepers && thread_sleeps(c->dir, lot.tid[i], &lot.switches[i]);
 		if (why > most && !lot.sleeps[i])
 			most = why;
@@ -238,7 +238,7 @@ static int gather(struct crowd *c, bool anyway)
 
 	lot.n = 0;
 	atomic_store(&lot.parking, true);
-	while (!err && more) { /* a thread that was not parked yet may have made another one */
+	while (!err && more) { /* a thread not parked yet may have created another one */
 		c->grew = false;
 		err = each_thread(c->dir, stop_one, c);
 		if (!err)
@@ -278,7 +278,7 @@ int park(pid_t waiter, bool anyway)
 	return err;
 }
 
-/* --- for a look --------------------------------------------------------------------------- */
+/* --- stopping for a look ------------------------------------------------------------------- */
 
 static struct {
 	int dir;
@@ -295,7 +295,7 @@ int still_begin(bool gently)
 	c.gently = gently;
 	c.patience = STILL_NS;
 	still.dir = c.dir;
-	sigfillset(&all); /* a handler of this thread is no better than another thread */
+	sigfillset(&all); /* a handler in this thread would disturb as much as another thread */
 	pthread_sigmask(SIG_BLOCK, &all, &still.mask);
 	err = c.dir < 0 ? -EAGAIN : gather(&c, false);
 	if (err)

@@ -25,7 +25,7 @@ struct query {
 #define Q_EXECUTABLE  0x04u
 #define Q_SHARED      0x08u
 #define Q_OR_NEXT     0x10u
-/* For the kernel's own names, which all begin with a bracket. */
+/* Room for the kernel's own names, all of which begin with a bracket. */
 #define NAME_SHORT 128
 #define HUGE_PAGE  (2ul << 20)
 #define HUGE_NAME  "/anon_hugepage"
@@ -46,7 +46,7 @@ static void mark_name(struct vma *v, const char *name)
 	v->stack = !strcmp(name, "[stack]");
 	v->text_name =
 		!v->stack && name[0] == '[' && strcmp(name, "[heap]") && strncmp(name, "[anon", 5);
-	/* Huge pages are a file of the kernel's in any case. */
+	/* The kernel backs huge pages with a file even if they are anonymous. */
 	v->anonymous = !v->inode || !strncmp(name, HUGE_NAME, strlen(HUGE_NAME));
 }
 
@@ -56,7 +56,7 @@ static bool find_by_query(const struct maps *m, uintptr_t addr, struct vma *v)
 	struct query q;
 	int err = ask(m, addr, Q_OR_NEXT, &q, name, sizeof(name));
 
-	if (err == -ENAMETOOLONG) { /* a path: not one of the kernel's */
+	if (err == -ENAMETOOLONG) { /* a path, so none of the kernel's names */
 		name[0] = 0;
 		err = ask(m, addr, Q_OR_NEXT, &q, NULL, 0);
 	}
@@ -81,7 +81,7 @@ static bool find_by_query(const struct maps *m, uintptr_t addr, struct vma *v)
 
 /* --- as text ---------------------------------------------------------------------------- */
 
-/* Not from malloc(): after fork() its memory may still be the parent's. */
+/* Not from malloc(): after fork() its memory may still be shared with the parent. */
 static bool grow(struct maps *m)
 {
 	size_t room = m->room ? 2 * m->room : 65536;
@@ -117,7 +117,7 @@ static int read_all(struct maps *m)
 	return 0;
 }
 
-/* Reads the line at @p s.  @return the next one, NULL at the end. */
+/* Parses the line at @p s.  @return the next one, NULL at the end. */
 static char *parse(char *s, struct vma *v, char *name, size_t name_size)
 {
 	unsigned long start, end, off, inode;
@@ -191,8 +191,8 @@ void maps_name(struct maps *m, uintptr_t addr, char name[MAPS_PATH_MAX])
 	name[0] = 0;
 }
 
-/* /proc/self is the first thread, which has no memory after pthread_exit(); /proc/thread-self is
- * gone when the thread is. */
+/* /proc/self refers to the first thread, which has no memory after pthread_exit(); a descriptor
+ * from /proc/thread-self is useless after the thread has ended. */
 int maps_open_file(const char *name)
 {
 	char path[64], c[sizeof(uint64_t)];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file maps.h
- * What the kernel says is mapped: PROCMAP_QUERY (Linux 6.11), else /proc/self/maps. No table of our
- * own could be right, because libc moves and unmaps memory without telling anybody.
+ * The kernel's list of mappings: from PROCMAP_QUERY (Linux 6.11), else from /proc/self/maps. A
+ * table of our own could not be right, because libc moves and unmaps memory without notice.
  */
 #ifndef ARENA_MAPS_H
 #define ARENA_MAPS_H
@@ -14,18 +14,18 @@
 /** A mapping. */
 struct vma {
 	uintptr_t start, end;
-	uint64_t off; /* in the file */
+	uint64_t off; /* of `start` in the file */
 	uint64_t inode;
-	size_t page; /* bytes of one; 0: ordinary */
+	size_t page; /* page size in bytes; 0: ordinary */
 	bool anonymous;
 	uint32_t major, minor;
 	int prot;
 	bool shared;
 	bool stack;	/* the main thread's, which grows */
-	bool text_name; /* the kernel names it: [vdso] and the like */
+	bool text_name; /* a name of the kernel, such as [vdso] */
 };
 
-/** A look at the mappings. */
+/** A view of the mappings. */
 struct maps {
 	int fd;
 	bool text;
@@ -35,25 +35,27 @@ struct maps {
 
 #define MAPS_PATH_MAX 4096
 
-/** Opens the process' own file @p name of /proc.  @return a descriptor, or a negative errno. */
+/** Opens the file @p name of this process in /proc.  @return a descriptor, or a negative errno. */
 int maps_open_file(const char *name);
 
-/** Begins a look.  @return 0 or a negative errno: there is no /proc. */
+/** Begins a view.  @return 0 or a negative errno: there is no /proc. */
 int maps_open(struct maps *m);
 
-/** Makes a new look of @p m: mappings may have changed.  @return 0 or a negative errno. */
+/** Refreshes @p m: mappings may have changed.  @return 0 or a negative errno. */
 int maps_again(struct maps *m);
 
-/** Finds the mapping of @p addr, or the first above it. Addresses of one look ascend.
+/** Finds the mapping that contains @p addr, or the first one above. Within one view, addresses must
+ *  ascend.
  *  @return false if there is none. */
 bool maps_find(struct maps *m, uintptr_t addr, struct vma *v);
 
-/** Copies the name of the mapping of @p addr, "" if it has none. Any address; may allocate. */
+/** Copies the name of the mapping at @p addr, "" if it has none. Addresses may come in any order;
+ *  may allocate. */
 void maps_name(struct maps *m, uintptr_t addr, char name[MAPS_PATH_MAX]);
 
 void maps_close(struct maps *m);
 
-/** For tests: reads the text although the kernel answers queries. */
+/** For tests: reads the text even if the kernel supports queries. */
 extern bool maps_text_only;
 
 #endif

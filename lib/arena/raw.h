@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file raw.h
- * System calls on the address space without libc's functions: UCX and Open MPI patch those, and
- * would see mappings that are not the program's.
+ * System calls on the address space that bypass libc's functions: UCX and Open MPI patch those, and
+ * would see mappings that the program did not make.
  *
- * Between the moment when writers are held and when they go on, nothing but these calls and plain
- * loads and stores to the caller's stack is allowed: a held thread may have any lock.
+ * While writers are held, only these calls and plain loads and stores to the caller's stack are
+ * allowed: a held thread may hold any lock.
  */
 #ifndef ARENA_RAW_H
 #define ARENA_RAW_H
@@ -38,7 +38,7 @@ static inline int raw_madvise(void *addr, size_t len, int advice)
 	return (int)syscall(SYS_madvise, addr, len, advice);
 }
 
-/** Moves a mapping to @p to, in place of what is there.  @return 0 or a negative errno. */
+/** Moves a mapping to @p to, replacing what is there.  @return 0 or a negative errno. */
 static inline int raw_move(void *from, size_t len, uintptr_t to)
 {
 	long r = syscall(SYS_mremap, from, len, len, MREMAP_MAYMOVE | MREMAP_FIXED, to);
@@ -46,8 +46,8 @@ static inline int raw_move(void *from, size_t len, uintptr_t to)
 	return r == -1 ? -errno : 0;
 }
 
-/** For functions that read memory whose layout only its owner knows: a sanitizer would complain of
- *  the gaps between objects. */
+/** For functions that read memory whose layout they do not know: a sanitizer would report accesses
+ *  between objects. */
 #define RAW_UNCHECKED __attribute__((no_sanitize_address))
 
 /** memcpy() of such memory. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The file of a shared mapping: other processes see what arrives, so it is not swapped. A
- * descriptor that the program has, or the path if it still is that file, or the kernel's link to
- * the mapping, which needs a capability that rocid may have.
+ * Opens the file of a shared mapping, which is not swapped because other processes must see the
+ * data. Tries a descriptor of the program; the path, if it still leads to that file; and the
+ * kernel's link to the mapping, which needs a capability that rocid may have.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -30,7 +30,7 @@ static bool is_file_of(int fd, const struct vma *v, bool write)
 	return write ? (mode & O_ACCMODE) == O_RDWR : (mode & O_ACCMODE) != O_WRONLY;
 }
 
-/* A duplicate, because another thread may close the program's. */
+/* @return a duplicate, because another thread may close the program's descriptor. */
 static int find_open(const struct vma *v, bool write)
 {
 	DIR *dir = opendir("/proc/thread-self/fd");
@@ -70,7 +70,7 @@ static int open_path(const struct vma *v, bool write)
 	struct stat st;
 
 	maps_name(&arena.maps, v->start, name);
-	/* Only what may be memory: opening a device may do anything. */
+	/* Regular files only: opening a device could have any effect. */
 	if (name[0] != '/' || stat(name, &st) || !S_ISREG(st.st_mode) || st.st_ino != v->inode)
 		return -1;
 	return open_if(name, v, write);
@@ -80,7 +80,8 @@ static int open_link(const struct vma *v, bool write)
 {
 	char path[96];
 
-	/* By the thread's own number: /proc/self is the first thread, which may have ended. */
+	/* Uses the thread's own number: /proc/self refers to the first thread, which may have
+	 * ended. */
 	snprintf(path, sizeof(path), "/proc/%ld/map_files/%lx-%lx", syscall(SYS_gettid),
 		(unsigned long)v->start, (unsigned long)v->end);
 	return open_if(path, v, write);
@@ -104,15 +105,15 @@ int open_shared(
 	}
 	if (fd < 0)
 		return -refuse(why, EOPNOTSUPP,
-			"memory at %#lx is shared (MAP_SHARED), and its file can be opened neither "
-			"by this program nor by rocid: keep its descriptor open, or use "
+			"memory at %#lx is shared (MAP_SHARED), and neither this program nor rocid "
+			"can open its file: keep its descriptor open, or use "
 			"memfd_create() or roci_alloc_mem()",
 			(unsigned long)v->start);
 	if (fcntl(fd, GET_SEALS) >= 0)
 		return fd;
 	close(fd);
 	return -refuse(why, EOPNOTSUPP,
-		"memory at %#lx is a shared mapping of a file that is not in memory, for whose "
-		"disk rocid cannot wait: use a file in /dev/shm, or copy it",
+		"memory at %#lx is a shared mapping of a file on a disk, for which rocid "
+		"cannot wait: use a file in /dev/shm, or copy it",
 		(unsigned long)v->start);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Private memory is replaced by pages of the arena, chunk by chunk. */
+/* Replaces private memory by pages of the arena, chunk by chunk. */
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
@@ -21,7 +21,7 @@
 #define PRESENT	  (3ull << 62) /* in memory, or swapped out */
 #define GUARD	  (1ull << 58) /* MADV_GUARD_INSTALL; Linux 6.15 */
 
-#define PINNED	     ETXTBSY /* within this file */
+#define PINNED	     ETXTBSY /* used only in this file */
 #define PIN_LOOKS    1000u
 #define PIN_PAUSE_NS 1000000
 
@@ -32,23 +32,23 @@ struct job {
 	uint64_t off;
 	struct traits traits;
 	bool alone;
-	pid_t waiter;	/* waits for a helper, and runs nothing */
-	uintptr_t away; /* a chunk's place for pages that are taken away; 0: they cannot be */
-	bool thread;	/* a page has a thread's control block */
+	pid_t waiter;	/* waits for a helper and runs no code */
+	uintptr_t away; /* chunks are moved here, then copied; 0: copied in place */
+	bool thread;	/* some page has a thread's control block */
 };
 
-/* A chunk's pages, a word for each. */
+/* A chunk, with one pagemap word per page. */
 struct chunk {
 	uintptr_t at;
 	size_t len;
-	uint8_t *stage; /* its new pages */
-	uintptr_t from; /* its old pages */
+	uint8_t *stage; /* the new pages */
+	uintptr_t from; /* the old pages */
 	uint64_t pages[PAGES_MAX];
 };
 
 /* --- one chunk -------------------------------------------------------------------------- */
 
-/* Which pages there are. All of a file's: absent ones have its bytes. */
+/* Determines which pages exist. With a file all count: absent ones have the file's bytes. */
 static int look(struct chunk *c, const struct vma *v)
 {
 	size_t n = c->len / arena.page, size = n * sizeof(c->pages[0]);
@@ -87,20 +87,20 @@ static int advise_present(const struct chunk *c, uint8_t *base, int advice)
 		for (end = i; end < n && is_present(c, end); end++)
 			;
 		if (end > i && raw_madvise(base + i * arena.page, (end - i) * arena.page, advice) &&
-			errno != EINVAL) /* older kernels have no such advice */
+			errno != EINVAL) /* older kernels do not support the advice */
 			return -errno;
 	}
 	return 0;
 }
 
-/* A block may begin in the page before the chunk. That one is not registered: another thread may
- * unmap it. */
+/* A control block may begin in the page before the chunk, which another thread may unmap, as it is
+ * not being registered. */
 static bool has_thread_before(const struct chunk *c)
 {
 	static _Alignas(uint64_t) uint8_t bytes[PAGE_SIZE_MAX];
 	uintptr_t at = c->at - arena.page;
 	int fd = open("/proc/thread-self/mem", O_RDONLY | O_CLOEXEC);
-	bool found = fd < 0; /* to be safe */
+	bool found = fd < 0; /* assume so, to be safe */
 
 	if (fd >= 0) {
 		found = pread(fd, bytes, arena.page, (off_t)at) == (ssize_t)arena.page &&
@@ -136,7 +136,7 @@ static void copy(const struct chunk *c, struct job *j)
 	}
 }
 
-/* Between hold_begin() and hold_end(): raw.h. */
+/* Runs between hold_begin() and hold_end(): see raw.h. */
 static int replace(struct chunk *c, struct job *j, const struct hold *h)
 {
 	uintptr_t away = j->away ? j->away + c->at % CHUNK : 0;
@@ -160,7 +160,7 @@ static int replace(struct chunk *c, struct job *j, const struct hold *h)
 	return err;
 }
 
-/* A signal's handler of this thread would wait for itself. */
+/* Blocks signals: a handler in this thread would wait for itself. */
 static int replace_once(struct chunk *c, struct job *j, struct hold *h)
 {
 	sigset_t all, old;
@@ -177,8 +177,9 @@ static int replace_once(struct chunk *c, struct job *j, struct hold *h)
 	return err;
 }
 
-/* A page that a system call has pinned is let go when that ends, as with O_DIRECT, or stays, as
- * with buffers of io_uring. One that is shared with a child looks alike until it is written. */
+/* A page that a system call has pinned is released when that ends, as with O_DIRECT, or stays
+ * pinned, as with buffers of io_uring. One that is shared with a child looks the same until it is
+ * written. */
 static int replace_held(struct chunk *c, struct job *j, struct hold *h)
 {
 	const struct timespec pause = {.tv_nsec = PIN_PAUSE_NS};
@@ -194,7 +195,7 @@ static int replace_held(struct chunk *c, struct job *j, struct hold *h)
 	return err;
 }
 
-/* Looked up only where it matters. */
+/* Searches for control blocks only if they matter. */
 static bool may_fail(const struct chunk *c, const struct job *j)
 {
 	return !j->alone && hold_best() == ARENA_WRITERS_UFFD_USER && has_threads(c, j->v);
@@ -206,13 +207,13 @@ static int swap_chunk(struct chunk *c, struct job *j)
 	struct hold hold = {.at = c->at, .len = c->len, .alone = j->alone, .waiter = j->waiter};
 	int err;
 
-	/* Huge pages are reserved, as they were where they come from. */
+	/* Huge pages are reserved, as the original ones were. */
 	c->stage = raw_mmap(NULL, c->len, PROT_READ | PROT_WRITE,
 		MAP_SHARED | (j->f->page > arena.page ? 0 : MAP_NORESERVE), j->f->fd, off);
 	if (c->stage == MAP_FAILED)
 		return -errno;
 	traits_keep(&j->traits, c->stage, c->len);
-	/* New pages are made before anybody has to wait. */
+	/* Populate the new pages before anybody has to wait. */
 	err = look(c, j->v);
 	if (!err && !j->v->anonymous)
 		err = raw_madvise((void *)c->at, c->len, MADV_POPULATE_READ) && errno != EINVAL
@@ -228,13 +229,13 @@ static int swap_chunk(struct chunk *c, struct job *j)
 		raw_munmap(c->stage, c->len);
 		return err;
 	}
-	if (j->traits.locked) /* now: before, it would have been locked twice */
+	if (j->traits.locked) /* only now: earlier, both copies would have counted as locked */
 		syscall(SYS_mlock2, c->at, c->len, MLOCK_ONFAULT);
 	arena.stats.swapped += c->len;
 	return 0;
 }
 
-/* Aligned as what it is for, so that a huge page stays one. */
+/* Aligned like the chunks themselves, so that a huge page is moved whole. */
 static void make_place(struct job *j, struct span *all)
 {
 	bool can = hold_can_take() && j->v->anonymous && j->f->page == arena.page &&
@@ -273,7 +274,7 @@ static int swap_chunks(struct job *j)
 	return err;
 }
 
-/* A copy of the job, for the helper. */
+/* The helper's copy of the job. */
 struct own_job {
 	struct job j;
 	struct vma v;
@@ -298,7 +299,7 @@ static int swap_aside(struct job *j)
 	return err;
 }
 
-/* The main stack grows from its lowest page, which must stay. */
+/* The main stack grows from its lowest page, which must not be swapped. */
 static void make_room_below(const struct vma *v, uintptr_t s)
 {
 	if (v->stack && s - v->start < (64u << 10))
@@ -311,7 +312,7 @@ static int explain(int err, const struct job *j, char why[ARENA_WHY_MAX])
 	case EPERM:
 		return refuse(why, EPERM,
 			"memory at %#lx is sealed (mseal), so it cannot be replaced by memory that "
-			"rocid reaches: register it before it is sealed",
+			"rocid can access: register it before sealing it",
 			(unsigned long)j->s);
 	case EBUSY:
 		return refuse(why, EBUSY,
@@ -321,22 +322,23 @@ static int explain(int err, const struct job *j, char why[ARENA_WHY_MAX])
 			(unsigned long)j->s);
 	case PINNED:
 		return refuse(why, EBUSY,
-			"pages at %#lx are pinned: the kernel may write there later (fixed buffers "
-			"of io_uring, vfio, GPUs). Register the memory for RDMA first, then there",
+			"pages at %#lx are pinned, or in a huge page with one that is: the kernel "
+			"may write there later (fixed buffers of io_uring, vfio, GPUs). Register "
+			"the memory for RDMA first and then with these",
 			(unsigned long)j->s);
 	case EOPNOTSUPP:
 		return refuse(why, EOPNOTSUPP,
-			"there is no way to hold other threads' writes while memory is made "
-			"shared: let rocid have /dev/userfaultfd, or use roci_alloc_mem()");
+			"writes of other threads cannot be held while memory is made "
+			"shared: give rocid access to /dev/userfaultfd, or use roci_alloc_mem()");
 	case EFAULT:
 		return refuse(why, EFAULT,
-			"memory at %#lx has pages that may not be read (MADV_GUARD_INSTALL, or the "
-			"end of a file): register what is beside them",
+			"memory at %#lx has pages that are not readable (MADV_GUARD_INSTALL, or "
+			"past the end of a file): register only the memory around them",
 			(unsigned long)j->s);
 	case ENOMEM:
 		if (j->f->page > arena.page)
 			return refuse(why, ENOMEM,
-				"no huge page is free, and one more is needed while those at %#lx "
+				"no huge page is free, but one more is needed while those at %#lx "
 				"are made shared: raise vm.nr_hugepages or "
 				"vm.nr_overcommit_hugepages",
 				(unsigned long)j->s);
@@ -357,8 +359,8 @@ int swap_range(const struct arena_file *f, const struct vma *v, const struct fre
 		make_room_below(v, m->s);
 		err = is_own(m->s, m->e) ? swap_aside(&j) : swap_chunks(&j);
 	}
-	/* A thread that waits for the end of another has that one's block as its key, by the page:
-	 * it must look again. */
+	/* A thread that joins another one waits on a futex in that one's control block, keyed by
+	 * the page: make it look again. */
 	if (j.thread && !j.alone)
 		nudge();
 	return err ? explain(err, &j, why) : 0;

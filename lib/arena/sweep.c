@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * munmap() and free() leave their pages in the arena. A sweep finds what neither a mapping nor an
- * MR has, and returns it.
+ * munmap() and free() leave pages in the arena. A sweep finds those that neither a mapping nor an
+ * MR uses, and returns them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,13 +12,13 @@
 #include "hold.h"
 #include "raw.h"
 
-#define LEAST (4ull << 20) /* bytes that are not worth a sweep */
-/* Looks at the mappings until one shows all of them. */
+#define LEAST (4ull << 20) /* fewer bytes are not worth a sweep */
+/* Attempts to see all mappings at once. */
 #define LOOKS  8
-#define GENTLE 4 /* of these, without waking threads that sleep */
+#define GENTLE 4 /* the first ones do not wake sleeping threads */
 
 struct live {
-	struct arena_piece *a; /* not from malloc(), which a thread that is held may have locked */
+	struct arena_piece *a; /* not from malloc(), whose lock a stopped thread may hold */
 	size_t n, room;
 };
 
@@ -59,9 +59,9 @@ static bool add_mapped(struct live *l, const struct arena_file *f)
 	return true;
 }
 
-/* The mappings are read one after another. One that another thread moves meanwhile (mremap()), from
- * where nobody has looked yet to where somebody has, is missed, however often it is tried: only a
- * look during which no other thread runs shows all.  @return 0 or a negative errno. */
+/* Mappings are read one after another. If another thread meanwhile moves one (mremap()) from a part
+ * not read yet to a part already read, it is missed, and repeating does not help: the list is
+ * complete only if no other thread ran.  @return 0 or a negative errno. */
 static int add_all_mapped(struct live *l, const struct arena_file *f)
 {
 	size_t n = l->n;
@@ -125,7 +125,8 @@ static int sweep(struct arena_file *f)
 	uint64_t at = 0;
 
 	if (!err) {
-		qsort(l.a, l.n, sizeof(l.a[0]), by_offset);
+		if (l.n) /* undefined for a NULL array */
+			qsort(l.a, l.n, sizeof(l.a[0]), by_offset);
 		for (size_t i = 0; i < l.n; i++) {
 			uint64_t end = l.a[i].off + l.a[i].len + room_of(l.a[i].off);
 
@@ -145,7 +146,7 @@ int sweep_now(struct arena_file *f)
 	uint64_t before = allocated(f), after;
 	int err = sweep(f);
 
-	if (err) { /* the next time when there is somewhat more */
+	if (err) { /* try again when somewhat more is allocated */
 		f->threshold = before + before / 4;
 		return err;
 	}

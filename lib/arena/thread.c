@@ -8,8 +8,8 @@
 
 #define NAME_MAX_LEN 32
 
-/* Reads the file @p what of thread @p tid of @p dir into @p buf as a string: on the stack and
- * without libc, as a parked thread may have any lock.  @return whether it could. */
+/* Reads the file @p what of thread @p tid in @p dir into @p buf as a string. Uses no libc functions
+ * and no heap, as a parked thread may hold any lock.  @return whether it could be read. */
 static bool read_file(int dir, pid_t tid, const char *what, char *buf, size_t size)
 {
 	char name[NAME_MAX_LEN];
@@ -36,7 +36,7 @@ static bool read_file(int dir, pid_t tid, const char *what, char *buf, size_t si
 	return n > 0 && got >= 0;
 }
 
-/* @return what follows "\nNAME:" and blanks in @p status, or an empty string. */
+/* @return the text after "\nNAME:" and blanks in @p status, or an empty string. */
 static const char *field(const char *status, const char *name)
 {
 	for (const char *s = status; *s; s++) {
@@ -68,7 +68,7 @@ enum thread_absence thread_absence(int dir, pid_t tid, int sig)
 		return THREAD_ENDED;
 	for (const char *s = field(status, "SigBlk"); *s && *s != '\n'; s++)
 		mask = mask << 4 | (uint64_t)(*s <= '9' ? *s - '0' : *s - 'a' + 10);
-	/* libc blocks all signals for a moment, in which a thread runs or waits for a CPU. */
+	/* libc blocks all signals for short moments, in which a thread runs or waits for a CPU. */
 	if ((mask >> (sig - 1) & 1 && state == 'S') || state == 't' || state == 'T')
 		return THREAD_BLOCKS;
 	return THREAD_COMING;
@@ -94,7 +94,7 @@ static bool count_switches(int dir, pid_t tid, uint64_t *n)
 	return *n > 0;
 }
 
-/* The state in "status" is not enough: a thread is in it already on its way to sleep, and may turn
+/* The state in "status" is not enough: a thread already shows it on its way to sleep, and may turn
  * back. The kernel shows the system call only of a thread that is not on a CPU. */
 bool thread_sleeps(int dir, pid_t tid, uint64_t *switches)
 {
@@ -106,7 +106,8 @@ bool thread_sleeps(int dir, pid_t tid, uint64_t *switches)
 	       count_switches(dir, tid, &after) && after == *switches;
 }
 
-/* x86-64: a control block begins with its own address, and has it a second time (tcbhead_t). */
+/* x86-64: a control block begins with its own address, which is repeated in the third word
+ * (tcbhead_t). */
 RAW_UNCHECKED bool thread_block_in(const uint8_t *page, uintptr_t at, size_t size)
 {
 	const uintptr_t *w = (const uintptr_t *)page;

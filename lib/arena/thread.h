@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file thread.h
- * The reason for which a thread does not take a signal, from its status in /proc.
+ * Finds out from /proc why a thread does not handle a signal.
  */
 #ifndef ARENA_THREAD_H
 #define ARENA_THREAD_H
@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/** From the least to the worst. */
+/** In order of severity. */
 enum thread_absence {
 	THREAD_ENDED,  /**< a zombie: the first thread after pthread_exit() */
 	THREAD_COMING, /**< it takes the signal when it has a CPU */
@@ -19,16 +19,16 @@ enum thread_absence {
 
 /** May be called while other threads are parked.
  *  @param dir a descriptor of /proc/self/task
- *  @param sig the signal that the thread has not taken */
+ *  @param sig the signal that the thread has not handled */
 enum thread_absence thread_absence(int dir, pid_t tid, int sig);
 
-/** @return whether the @p size bytes at @p page, which are at address @p at in the program, have
- * the beginning of a thread's control block. */
+/** @return whether the @p size bytes at @p page, from address @p at of the program, contain the
+ *  start of a thread's control block. */
 bool thread_block_in(const uint8_t *page, uintptr_t at, size_t size);
 
 /**
- * Whether thread @p tid of the directory @p dir sleeps and has left its CPU. @p switches: how often
- * it has left one: it has not run in between if a later call returns true with the same number.
+ * Whether thread @p tid of directory @p dir sleeps and has left its CPU. @p switches: how often it
+ * has left one. If a later call returns true with the same number, it has not run in between.
  */
 bool thread_sleeps(int dir, pid_t tid, uint64_t *switches);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The properties of a mapping besides its bytes. The kernel shows such flags only in smaps, which
- * takes milliseconds in a large process. So each is tried on one page: advice that the mapping has
- * already changes nothing, and other advice splits it.
+ * takes milliseconds in a large process. So each advice is tried on one page: it changes nothing if
+ * the mapping has it already, otherwise it splits the mapping.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -13,11 +13,11 @@
 #define MPOL_F_ADDR 2
 #define FLAGS_LINE  512 /* bytes, more than the kernel's flags need */
 
-/* Their names in smaps. */
+/* The flags' names in smaps. */
 #define NO_FORK " dc"
 #define NO_DUMP " dd"
 
-/* The line "VmFlags:" of the mapping at @p at. */
+/* Reads the line "VmFlags:" of the mapping at @p at. */
 static bool flags_of(uintptr_t at, char *line, size_t size)
 {
 	FILE *f = fopen("/proc/thread-self/smaps", "re");
@@ -37,9 +37,10 @@ static bool flags_of(uintptr_t at, char *line, size_t size)
 	return false;
 }
 
-/* Whether @p off is news to the page at @p at: it then had @p on, named @p flag, which it has
- * again. Another thread may have changed the mapping's bounds instead, by what it maps or unmaps
- * beside it: then the page's neighbour in the mapping tells, which has what all of it had. */
+/* @return whether advice @p off changed the page at @p at, which means that the mapping had @p on,
+ * called @p flag; that is restored. If instead another thread changed the mapping's bounds by
+ * mapping or unmapping beside it, the flags of the page's neighbour, which are those of the whole
+ * mapping, tell the difference. */
 static bool had(const struct vma *v, uintptr_t at, int off, int on, const char *flag)
 {
 	uintptr_t beside = at + page_of(v) < v->end ? at + page_of(v) : at - page_of(v);
@@ -59,13 +60,13 @@ static bool had(const struct vma *v, uintptr_t at, int off, int on, const char *
 	return true;
 }
 
-/* Nothing is written back to private memory, so only the refusal of locked pages is left of it. */
+/* MS_INVALIDATE fails for locked pages, and has no other effect on private memory. */
 static bool is_locked(const struct vma *v, uintptr_t at)
 {
 	return syscall(SYS_msync, at, page_of(v), MS_INVALIDATE) && errno == EBUSY;
 }
 
-/* A mapping of one page cannot be split, so it has to be looked up. */
+/* A mapping of a single page cannot be split, so its flags are read. */
 static bool look_up(const struct vma *v, uintptr_t at, struct traits *t)
 {
 	char line[FLAGS_LINE];
@@ -81,7 +82,7 @@ int traits_of(const struct vma *v, uintptr_t at, struct traits *t)
 {
 	memset(t, 0, sizeof(*t));
 	t->locked = is_locked(v, at);
-	/* The kernel refuses it for memory that is not made of pages of its own. */
+	/* The kernel refuses the advice for memory without pages of its own. */
 	if (!look_up(v, at, t)) {
 		t->no_dump = had(v, at, MADV_DODUMP, MADV_DONTDUMP, NO_DUMP);
 		t->no_fork = had(v, at, MADV_DOFORK, MADV_DONTFORK, NO_FORK);
@@ -100,5 +101,5 @@ void traits_keep(const struct traits *t, void *at, size_t len)
 	if (t->no_dump)
 		raw_madvise(at, len, MADV_DONTDUMP);
 	if (len >= CHUNK)
-		raw_madvise(at, len, MADV_HUGEPAGE); /* a hint, where shared memory may have them */
+		raw_madvise(at, len, MADV_HUGEPAGE); /* a hint: shared memory may not allow it */
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The kernel gives a signal instead of each system call of the thread (Linux 5.11, x86-64). The
- * handler makes those calls itself, until it comes to the one that makes a process.
+ * Makes the kernel send a signal instead of executing the thread's system calls (Linux 5.11,
+ * x86-64). The handler makes the calls itself, until it meets the one that creates a process.
  */
 #include <errno.h>
 #include <sched.h>
@@ -19,13 +19,13 @@
 #endif
 #define DISPATCH_OFF  0
 #define DISPATCH_ON   1
-#define CODE_DISPATCH 2 /* si_code of such signals */
+#define CODE_DISPATCH 2 /* si_code of such a signal */
 #define RESTORER      0x04000000ul
 #define SYSCALL_BYTES 2
 #define BIT(sig)      (1ull << ((sig)-1))
 #define SET_BYTES     8
 
-/* As the kernel has it. */
+/* In the kernel's layout. */
 struct kernel_action {
 	void (*handler)(int sig, siginfo_t *info, void *context);
 	unsigned long flags;
@@ -36,14 +36,14 @@ struct kernel_action {
 static struct {
 	void (*before)(bool fork);
 	void (*after)(bool child);
-	volatile char block; /* the kernel reads it at each system call */
+	volatile char block; /* read by the kernel at each system call */
 	bool active;
-	bool masked;		     /* signals wait */
-	struct kernel_action action; /* of before */
-	uint64_t mask;		     /* of before */
+	bool masked;		     /* signals are blocked */
+	struct kernel_action action; /* the original one */
+	uint64_t mask;		     /* the original one */
 } trap;
 
-/* The end of the handler is a system call that must not be caught. */
+/* The handler returns by a system call that must not be trapped. */
 void arena_trap_return(void);
 extern const char arena_trap_return_end[];
 __asm__(".pushsection .text\n"
@@ -87,13 +87,14 @@ static void set_dispatch(unsigned long mode)
 		syscall(SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH, mode, 0, 0, 0);
 }
 
-/* The mask is the one that the handler returns to. SIGSYS stays: a thread that blocks it dies. */
+/* Changes the mask to which the handler returns. SIGSYS stays unblocked: a trapped thread that
+ * blocks it dies. */
 static long mask_call(ucontext_t *context, const greg_t *r)
 {
 	uint64_t now, set = 0;
 
 	memcpy(&now, &context->uc_sigmask, SET_BYTES);
-	if (r[REG_RSI]) /* first: it may be the same place */
+	if (r[REG_RSI]) /* read first: old and new may be the same place */
 		memcpy(&set, (const void *)r[REG_RSI], SET_BYTES);
 	if (r[REG_RDX])
 		memcpy((void *)r[REG_RDX], &now, SET_BYTES);
@@ -110,7 +111,7 @@ static long mask_call(ucontext_t *context, const greg_t *r)
 
 static void on_call(int sig, siginfo_t *info, void *context);
 
-/* Another thread may have set an action for SIGSYS meanwhile: that one stays. */
+/* If another thread has meanwhile set an action for SIGSYS, that one stays. */
 static void disarm(void)
 {
 	struct kernel_action now;
@@ -121,14 +122,14 @@ static void disarm(void)
 	trap.active = false;
 }
 
-/* A system call that a filter of the program's denies: as if we were not here. */
+/* The SIGSYS comes from a seccomp filter of the program: handles it as without the trap. */
 static void as_before(void)
 {
 	syscall(SYS_rt_sigaction, SIGSYS, &trap.action, NULL, SET_BYTES);
 	raise(SIGSYS);
 }
 
-/* @return whether it gets a copy of our memory, of this stack too. */
+/* @return whether the new process gets a copy of our memory and of this stack. */
 static bool is_fork(const greg_t *r)
 {
 	return r[REG_RAX] == SYS_fork ||
@@ -145,7 +146,7 @@ static void make_process(greg_t *r)
 		r[REG_RAX] = plain_call(r);
 		trap.after(!r[REG_RAX]);
 	} else {
-		r[REG_RIP] -= SYSCALL_BYTES; /* it is made when the handler returns */
+		r[REG_RIP] -= SYSCALL_BYTES; /* it is repeated when the handler returns */
 	}
 }
 
@@ -178,7 +179,7 @@ static void on_call(int sig, siginfo_t *info, void *context)
 	trap.block = trap.active;
 }
 
-/* Other handlers would return by a system call that is caught. */
+/* Other handlers would return by a system call that is trapped. */
 static void block_signals(void)
 {
 	uint64_t all = ~(BIT(SIGSYS) | BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGFPE) | BIT(SIGILL) |
@@ -198,8 +199,8 @@ static bool allowed(void)
 {
 	uint64_t blocked;
 
-	/* A program that blocks SIGSYS takes it by sigwait(), and one may be pending. Off is off
-	 * already: it only tells whether the kernel has it. */
+	/* A program that blocks SIGSYS waits for it by sigwait(), and one may be pending. The
+	 * prctl() changes nothing, but fails if the kernel has no support. */
 	return !syscall(SYS_rt_sigaction, SIGSYS, NULL, &trap.action, SET_BYTES) &&
 	       !trap.action.handler &&
 	       !syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &blocked, SET_BYTES) &&

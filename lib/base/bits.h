@@ -13,7 +13,7 @@
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define CACHE_LINE    64
 #define CACHE_ALIGNED __attribute__((aligned(CACHE_LINE)))
-/* Prevents a rare second caller from stopping the inlining into the first. */
+/* Keeps a function inlined into its main caller when it gets a second, rare one. */
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 #define NOINLINE      __attribute__((noinline))
 #define likely(x)     __builtin_expect(!!(x), 1)

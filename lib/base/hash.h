@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file hash.h
- * A hash for tables whose keys are chosen by others. Multilinear: for two different keys the chance
- * of equal values is 2^-32 over all seeds, so nobody without the seed can put many keys into one
- * bucket. The sums of keys in a row, as addresses of a network are, are in a row too, and would
- * fall into few buckets under some seeds: they are mixed (MurmurHash3's finalizer, a bijection).
+ * A hash for tables whose keys others choose. It is multilinear: over all seeds, two different keys
+ * collide with probability 2^-32, so nobody without the seed can fill a bucket with many keys.
+ * Consecutive keys, such as addresses of a network, have sums in arithmetic progression, which
+ * under some seeds would fall into few buckets; a final mix (MurmurHash3's finalizer, a bijection)
+ * spreads them.
  */
 #ifndef HASH_H
 #define HASH_H

@@ -2,7 +2,7 @@
 #include "impair.h"
 #include "random.h"
 
-/* Of each kind two numbers: whether, and the details. */
+/* Two numbers per kind: one decides whether, the other the details. */
 static uint64_t draw(const struct impair *i, uint64_t frame, unsigned kind, unsigned detail)
 {
 	return random_at(i->seed, (frame * IMPAIR_KINDS + kind) * 2 + detail);

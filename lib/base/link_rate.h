@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file link_rate.h
- * The speed of an Ethernet link in InfiniBand's words: lanes, and what each carries. Verbs have
- * their codes (active_width, active_speed), sysfs their text.
+ * The speed of an Ethernet link in InfiniBand terms: the number of lanes and the speed of each.
+ * Verbs use codes (active_width, active_speed), sysfs uses text.
  */
 #ifndef LINK_RATE_H
 #define LINK_RATE_H
@@ -27,13 +27,13 @@ enum link_speed {
 };
 
 struct link_rate {
-	uint32_t mbps; /* the fastest netdev that it stands for */
+	uint32_t mbps; /* of the fastest netdev that it stands for */
 	enum link_width width;
 	enum link_speed speed;
 	const char *text; /* as Linux writes it to ports/N/rate */
 };
 
-/** As Linux converts the speed of a netdev; an unknown one, 0, is the lowest. */
+/** Converts the speed of a netdev as Linux does; 0, unknown, gives the lowest. */
 static inline const struct link_rate *link_rate_of(uint32_t mbps)
 {
 	static const struct link_rate rates[] = {

@@ -40,7 +40,7 @@ static inline void list_push(struct list *l, struct list *n)
 	l->prev = n;
 }
 
-/** @return the node at position @p i of @p l, from 0; NULL beyond the last. */
+/** @return the node at position @p i of @p l, from 0; NULL past the end. */
 static inline const struct list *list_at(const struct list *l, unsigned i)
 {
 	const struct list *n = l->next;

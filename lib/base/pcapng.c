@@ -12,7 +12,7 @@ enum block {
 	BLOCK_PACKET = 6,
 };
 
-/* Except for the first two, their numbers have a different meaning in each kind of block. */
+/* Except for the first two, a number means something different in each kind of block. */
 enum option {
 	OPT_END = 0,
 	OPT_COMMENT = 1,
@@ -56,7 +56,7 @@ static void put32(struct writer *w, uint32_t v)
 	put(w, &v, sizeof(v));
 }
 
-/* Times are two words, the high one first, in either byte order. */
+/* A time is two words, the high one first, in either byte order. */
 static void put_time(struct writer *w, uint64_t ns)
 {
 	put32(w, (uint32_t)(ns >> 32));
@@ -74,7 +74,7 @@ static struct writer begin(uint8_t *to, enum block type)
 	struct writer w = {to, to};
 
 	put32(&w, (uint32_t)type);
-	put32(&w, 0); /* finish() */
+	put32(&w, 0); /* finish() fills it in */
 	return w;
 }
 
@@ -125,7 +125,7 @@ size_t pcapng_section(uint8_t *to, const char *hardware, const char *os, const c
 	put32(&w, MAGIC);
 	put16(&w, 1); /* version 1.0 */
 	put16(&w, 0);
-	put(&w, &unknown, sizeof(unknown)); /* its length */
+	put(&w, &unknown, sizeof(unknown)); /* section length */
 	option_text(&w, SHB_HARDWARE, hardware);
 	option_text(&w, SHB_OS, os);
 	option_text(&w, SHB_USERAPPL, application);

@@ -26,30 +26,30 @@ enum pcapng_direction {
 };
 
 struct pcapng_packet {
-	uint32_t interface; /* by the order of their blocks */
+	uint32_t interface; /* in the order of their blocks */
 	uint64_t time;	    /* ns since 1970 */
 	const uint8_t *bytes;
-	uint32_t kept; /* of them */
-	uint32_t len;  /* that it had */
+	uint32_t kept; /* bytes captured */
+	uint32_t len;  /* bytes it had on the wire */
 	enum pcapng_direction direction;
 	uint32_t queue;	     /* of the interface */
-	uint64_t lost;	     /* frames of the interface since the last */
+	uint64_t lost;	     /* frames that the interface lost since the last packet */
 	const char *comment; /* NULL: none */
 };
 
 struct pcapng_statistics {
 	uint32_t interface;
 	uint64_t start, end; /* ns since 1970 */
-	uint64_t received;   /* that matched the filter */
-	uint64_t dropped;    /* of these, lost for lack of room */
+	uint64_t received;   /* matched the filter */
+	uint64_t dropped;    /* of these, dropped for lack of room */
 };
 
 /** Longest string that is written; longer ones are truncated. */
 #define PCAPNG_STRING_MAX 255u
-/** Maximum bytes of any block, without those of a packet. */
+/** Maximum bytes of a block, not counting a packet's data. */
 #define PCAPNG_BLOCK_MAX 1024u
 
-/* Each returns the bytes that it wrote. */
+/* Each returns the number of bytes written. */
 size_t pcapng_section(uint8_t *to, const char *hardware, const char *os, const char *application);
 size_t pcapng_interface(uint8_t *to, const struct pcapng_interface *i);
 size_t pcapng_packet(uint8_t *to, const struct pcapng_packet *p);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file random.h
- * xorshift64*, and splitmix64 by position: the same numbers on every machine and in every run,
- * seeded by the user.
+ * xorshift64*, and random-access splitmix64: the same numbers on every machine and in every run for
+ * the same seed.
  */
 #ifndef RANDOM_H
 #define RANDOM_H
@@ -28,7 +28,7 @@ static inline uint64_t random_below(struct random *r, uint64_t n)
 	return (random_next(r) >> 16) % n;
 }
 
-/* @return number @p n of the sequence of @p seed (splitmix64: any seed is a good one). */
+/* @return element @p n of the sequence of @p seed (splitmix64: any seed is good). */
 static inline uint64_t random_at(uint64_t seed, uint64_t n)
 {
 	uint64_t z = seed + (n + 1) * 0x9E3779B97F4A7C15ull;
@@ -38,7 +38,7 @@ static inline uint64_t random_at(uint64_t seed, uint64_t n)
 	return z ^ z >> 31;
 }
 
-/* @return @p random as a number in [0, 1). */
+/* @return @p random scaled to [0, 1). */
 static inline double random_part(uint64_t random)
 {
 	return (double)(random >> 11) * 0x1p-53;

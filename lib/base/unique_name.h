@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file unique_name.h
- * Names of devices: two rocids may have the same one, and programs choose a device by its name.
+ * Device names: two rocids may be configured with the same one, yet programs choose a device by its
+ * name.
  */
 #ifndef UNIQUE_NAME_H
 #define UNIQUE_NAME_H
@@ -10,7 +11,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/** Replaces @p name by the first of roci0, roci1, ... that is free if it is not. */
+/** If @p name is taken, replaces it with the first free one of roci0, roci1, ... */
 static inline void unique_name(
 	char *name, size_t size, bool (*taken)(const void *arg, const char *name), const void *arg)
 {

@@ -6,8 +6,8 @@
 #define LEVEL_BITS 8
 #define SLOT_MASK  (WHEEL_SLOTS - 1u)
 #define TOP_SHIFT  (LEVEL_BITS * (WHEEL_LEVELS - 1))
-/* Ticks that can be distinguished: one slot less than a turn of the top level, so that nothing is
- * ever put into the current slot of the top level. */
+/* Ticks that can be distinguished: one slot less than a turn of the top level, so that nothing ever
+ * goes into the current slot of the top level. */
 #define HORIZON ((uint64_t)SLOT_MASK << TOP_SHIFT)
 
 static void slot_mark(struct wheel *w, unsigned level, unsigned idx)
@@ -87,7 +87,7 @@ void wheel_cancel(struct wheel *w, struct wheel_timer *t)
 void wheel_arm(struct wheel *w, struct wheel_timer *t, uint64_t when)
 {
 	wheel_cancel(w, t);
-	/* Round up: never early. Not by adding first, because that wraps for WHEEL_NEVER. */
+	/* Rounds up, never early; without an addition first, which would wrap for WHEEL_NEVER. */
 	t->due = (when >> w->shift) + !!(when & ((1u << w->shift) - 1));
 	wheel_place(w, t);
 }
@@ -140,7 +140,7 @@ static void wheel_cascade(struct wheel *w)
 	}
 }
 
-/* @return whether none is left to move. */
+/* @return whether no timer is left to move. */
 static bool wheel_move(struct wheel *w, unsigned *moves)
 {
 	struct list *n;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which algorithms exist, and how their parameters are set. */
+/* The list of algorithms, and how their parameters are set. */
 #include "cc.h"
 #include <string.h>
 
-/* Configuration, commands and help know no others. */
+/* The only algorithms that configuration, commands and help know. */
 #define CC_ALGORITHM(name) &cc_##name,
 static const struct cc_ops *const algorithms[] = {CC_ALGORITHMS};
 
 #define ALGORITHMS (sizeof(algorithms) / sizeof(algorithms[0]))
 #define LINE_UNIT  25e9
 
-/* strcmp() is a call out of the pure layers. */
+/* The pure layers must not call strcmp(). */
 static bool same(const char *a, const char *b)
 {
 	while (*a && *a == *b) {
@@ -78,7 +78,7 @@ bool cc_config_set(struct cc_config *cfg, unsigned i, double value)
 
 	if (!(value >= p->min && value <= p->max) && !(p->or_zero && value == 0))
 		return false;
-	if (value != (double)(int64_t)value)
+	if (!p->fraction && value != (double)(int64_t)value)
 		return false;
 	cfg->value[i] = value;
 	cfg->set |= 1u << i;

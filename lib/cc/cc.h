@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file cc.h
- * The contract between the transport and an algorithm of congestion control. An algorithm is one
- * file and its name in meson.build. The transport tells it what happens to a QP, and reads how fast
- * the QP may send. An algorithm never calls back, allocates or reads a clock; `now` is nanoseconds
- * of any monotonic clock. Its arithmetic is integers, or doubles without contraction, so that every
- * compiler gives the same digits.
+ * The contract between the transport and a congestion control algorithm. An algorithm is one file
+ * and its name in meson.build. The transport reports events of a QP to it, and reads how fast the
+ * QP may send. An algorithm never calls back, allocates or reads a clock; `now` is nanoseconds of
+ * any monotonic clock. It computes with integers, or with doubles without contraction, so that
+ * every compiler gives the same digits.
  *
- * An algorithm runs no timer. It computes what its timers would have done when somebody asks, and
- * the result must be the same to one packet.
+ * An algorithm runs no timer. When called, it computes what its timers would have done since the
+ * last call; the results may differ by at most one packet.
  *
- * Written by the functions below only, on behalf of the owner of the QP.
+ * Only the functions below write, on behalf of the owner of the QP.
  */
 #ifndef CC_H
 #define CC_H
@@ -20,14 +20,14 @@
 #include <stdint.h>
 #include "cc_algorithms.h"
 
-/** `cc.rate` of a QP that has no limit. */
+/** `cc.rate` of a QP without a rate limit. */
 #define CC_UNLIMITED 1e18
-/** `cc.window` of an algorithm that has none. */
+/** `cc.window` of an algorithm without a window. */
 #define CC_NO_WINDOW 1e9
-/** From on_time(): nothing changes by itself. */
+/** From on_time(): the outputs do not change by themselves. */
 #define CC_NEVER UINT64_MAX
 
-/** Most parameters and profiles of an algorithm, and bytes of its state for each QP. */
+/** Limits of an algorithm: parameters, profiles, and bytes of state per QP. */
 #define CC_PARAMS_MAX	24u
 #define CC_PROFILES_MAX 4u
 #define CC_STATE_MAX	160u
@@ -37,57 +37,58 @@
 /** The default of a parameter in one profile. */
 struct cc_default {
 	double value;
-	bool per_25g; /* times the line's rate by 25 Gb/s */
+	bool per_25g; /* multiply by the line rate / 25 Gb/s */
 };
 
-/** A parameter. Options, commands, help and documents are made of these rows. */
+/** A parameter. Options, commands, help and documents are generated from these rows. */
 struct cc_param {
 	const char *name;
-	const char *unit; /* "" for a number */
+	const char *unit; /* "" for a plain number */
 	const char *help;
-	double min, max; /* a whole number between them */
-	bool or_zero;	 /* 0 is allowed as well, for what `help` says */
+	double min, max; /* allowed values */
+	bool or_zero;	 /* 0 is allowed, too, with the meaning that `help` gives */
+	bool fraction;	 /* may have a fraction */
 	struct cc_default def[CC_PROFILES_MAX];
 };
 
 struct cc_ops;
 
-/** The parameters of a port or of a QP. Written by the control thread before it is published. */
+/** The parameters of a port or QP. Written by the control thread before publication. */
 struct cc_config {
 	const struct cc_ops *ops;
 	double line; /* bit/s of the port */
 	uint32_t profile;
-	uint32_t set; /* a bit for each value that is not the default */
+	uint32_t set; /* bit i: value i is not the default */
 	double value[CC_PARAMS_MAX];
-	/** For packets that nothing acknowledges: READ responses, and those of UC and UD. NULL:
-	 *  they follow this, too. It lives as long as this does. */
+	/** For packets that are not acknowledged: READ responses, UC and UD. NULL: they follow this
+	 *  one. It lives as long as this one. */
 	const struct cc_config *unacked;
 };
 
 /* --- state ----------------------------------------------------------------------------- */
 
-/** State of a QP: three cache lines. */
+/** Congestion control state of a QP: three cache lines. */
 struct cc {
 	const struct cc_config *cfg;
 	double rate;	    /* bit/s on the wire, preamble and gap included, or CC_UNLIMITED */
 	double window;	    /* packets in flight, or CC_NO_WINDOW */
-	uint32_t ack_every; /* packets after which an ACK is needed; 0: the transport decides */
+	uint32_t ack_every; /* packets per requested ACK; 0: the transport decides */
 	uint32_t reserved;
 	_Alignas(8) uint8_t state[CC_STATE_MAX]; /* the algorithm's own */
 };
 _Static_assert(sizeof(struct cc) == 192, "three lines");
 
-/** The state of a QP as an algorithm shows it. */
+/** A QP's state as its algorithm displays it. */
 struct cc_view {
-	double rate;   /* bit/s; the line's where there is no limit */
+	double rate;   /* bit/s; the line rate if unlimited */
 	double target; /* bit/s */
 	double alpha;
-	double window; /* packets; 0: it has none */
-	uint64_t rtt;  /* ns, the last that was measured; 0: none */
+	double window; /* packets; 0: no window */
+	uint64_t rtt;  /* ns, latest measurement; 0: none */
 	bool limited;
 };
 
-/* --- what happens to a QP ----------------------------------------------------------------- */
+/* --- events of a QP ----------------------------------------------------------------------- */
 
 enum cc_notice {
 	CC_CNP_PLAIN, /* from the peer */
@@ -101,16 +102,16 @@ enum cc_loss {
 	CC_LOSS_RNR,	  /* the peer had no receive WQE: not the network's fault */
 };
 
-/** Switches on the way that an algorithm hears of. */
+/** Most switches on the path that an algorithm sees. */
 #define CC_HOPS_MAX 5u
 
-/** A queue on the way, as its switch recorded it. Of time and bytes only differences count. They
- *  are modulo 2^32, so that differences of numbers that wrapped are right as well. */
+/** A queue on the path, as its switch recorded it. Time and bytes count modulo 2^32: only
+ *  differences are meaningful, and those survive a wrap. */
 struct cc_hop {
 	double rate;	/* bit/s of its link */
 	uint32_t time;	/* 1/256 ns */
 	uint32_t sent;	/* 1/32 bytes */
-	uint32_t queue; /* bytes that waited */
+	uint32_t queue; /* bytes queued */
 };
 
 struct cc_hops {
@@ -119,8 +120,8 @@ struct cc_hops {
 };
 
 struct cc_ack {
-	uint32_t psn;	  /* the newest that it acknowledges */
-	uint32_t packets; /* that it acknowledges for the first time */
+	uint32_t psn;	  /* newest PSN that it acknowledges */
+	uint32_t packets; /* newly acknowledged */
 	uint64_t rtt;	  /* ns; 0: not measured */
 	struct cc_hops hops;
 };
@@ -132,25 +133,26 @@ struct cc_ops {
 	unsigned nparams;
 	const char *const *profiles; /* the first is the default */
 	unsigned nprofiles;
-	bool from_start; /* it learns of all that a QP does; otherwise from the first CNP on */
-	bool wants_rtt;	 /* on_ack() needs round trips */
-	bool wants_hops; /* on_ack() needs the queues on the way */
-	bool needs_acks; /* on_ack() alone steers it: cc_config_unacked() */
-	/** Sets @p c, whose cfg is set and whose other bytes are 0, to no congestion. */
+	bool from_start; /* sees all events of a QP from creation; otherwise from its first CNP */
+	bool wants_rtt;	 /* on_ack() needs round-trip times */
+	bool wants_hops; /* on_ack() needs the queues on the path */
+	bool needs_acks; /* only on_ack() steers it: see cc_config_unacked() */
+	/** Sets @p c, whose cfg is set and whose other bytes are 0, to its state without
+	 *  congestion. */
 	void (*init)(struct cc *c, uint64_t now);
-	/** A packet left, or several together.
-	 *  @param bytes  on the wire, of all of them
-	 *  @param psn    of the last
-	 *  @param again  a retransmission is among them */
+	/** One or more packets left together.
+	 *  @param bytes  total on the wire
+	 *  @param psn    of the last one
+	 *  @param again  at least one is a retransmission */
 	void (*on_sent)(struct cc *c, uint32_t bytes, uint32_t psn, bool again, uint64_t now);
-	/** NULL: ACKs say nothing to it. */
+	/** NULL: the algorithm ignores ACKs. */
 	void (*on_ack)(struct cc *c, const struct cc_ack *ack, uint64_t now);
 	void (*on_cnp)(struct cc *c, enum cc_notice kind, const struct cc_hops *hops, uint64_t now);
 	void (*on_loss)(struct cc *c, enum cc_loss kind, uint64_t now);
 	/** Brings the outputs up to @p now. @return when they next change by themselves */
 	uint64_t (*on_time)(struct cc *c, uint64_t now);
-	/** The worker stood still until @p now and could not send: what time alone would have
-	 *  allowed meanwhile counts once at most. */
+	/** The worker was stalled until @p now and could not send: of the increases that
+	 *  elapsed time alone would cause meanwhile, apply at most one. */
 	void (*on_pause)(struct cc *c, uint64_t now);
 	void (*look)(const struct cc *c, struct cc_view *v);
 };

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * DCQCN (Zhu et al., SIGCOMM 2015): the rate falls with each CNP and recovers by time and bytes.
- * Names and units are those of mlx5's parameters. There are three profiles: the paper's reaction
- * point, that of ConnectX, which reacts once per monitor period and updates alpha by a timer of its
- * own, and that of the simulator published with HPCC. doc/congestion.md compares them.
+ * DCQCN (Zhu et al., SIGCOMM 2015): each CNP lowers the rate; time and bytes raise it again. Names
+ * and units are those of mlx5's parameters. There are three profiles: the paper's reaction point;
+ * ConnectX's, which reacts once per monitor period and updates alpha on a separate timer; and that
+ * of the simulator published with HPCC. doc/congestion.md compares them.
  *
- * No timer runs. settle() computes what the timers did since it was last called. In one instant
- * alpha comes first, then an increase, then a decrease.
+ * No timer runs. settle() computes what the timers would have done since its last call. Of events
+ * at the same instant, the alpha update comes first, then the increase, then the decrease.
  */
 #include "cc.h"
 
@@ -45,7 +45,7 @@ enum {
 static const char *const profiles[PROFILES] = {
 	[PAPER] = "paper", [CONNECTX] = "connectx", [NS3HPCC] = "ns3hpcc"};
 
-/* Defaults by profile, in their order. */
+/* One default for each profile. */
 #define FLAT(v)          \
 	{                \
 		v, false \
@@ -113,14 +113,16 @@ static const struct cc_param params[PARAMS] = {
 	[AI_RATE] = {.name = "rp_ai_rate",
 		.unit = "Mb/s",
 		.help = "additive increase of the target",
-		.min = 1,
+		.min = 0.0001,
 		.max = 1e6,
+		.fraction = true,
 		.def = {FLAT(40), FLAT(5), PER_25G(5)}},
 	[HAI_RATE] = {.name = "rp_hai_rate",
 		.unit = "Mb/s",
 		.help = "hyper increase of the target",
-		.min = 1,
+		.min = 0.0001,
 		.max = 1e6,
+		.fraction = true,
 		.def = {FLAT(200), FLAT(50), PER_25G(50)}},
 	[MIN_DEC_FAC] = {.name = "rp_min_dec_fac",
 		.unit = "%",
@@ -192,24 +194,27 @@ static const struct cc_param params[PARAMS] = {
 };
 _Static_assert(PARAMS <= CC_PARAMS_MAX, "dcqcn params");
 
-/* May alias: it lies in the bytes of struct cc. */
+/* May alias: it is stored in the bytes of struct cc. */
 struct __attribute__((may_alias)) dcqcn {
 	double rate;   /* Rc, bit/s */
 	double target; /* Rt */
 	double alpha;
-	uint64_t alpha_at;  /* the last update of alpha */
-	uint64_t period_at; /* a start of a monitor period */
-	uint64_t drop_at;   /* end of the monitor period with a CNP; CC_NEVER: none had one */
-	uint64_t rise_at;   /* the last increase by time, or decrease */
-	uint32_t bytes;	    /* sent since the last increase by bytes */
-	uint32_t times;	    /* T: increases by time since the last decrease ... */
-	uint32_t lengths;   /* B: ... and by bytes */
-	bool known;	    /* there was a CNP */
-	bool marked;	    /* a CNP came since alpha was updated */
+	uint64_t alpha_at;  /* last update of alpha */
+	uint64_t period_at; /* start of some monitor period */
+	uint64_t drop_at;   /* end of the monitor period that had a CNP; CC_NEVER: none had */
+	uint64_t rise_at;   /* last increase by time, or decrease */
+	/* Time that has passed counts with the parameters of that time: of the latest on_time(). */
+	uint64_t alpha_every;
+	uint64_t rise_every;
+	uint32_t bytes;	  /* sent since the last increase by bytes */
+	uint32_t times;	  /* T: increases by time since the last decrease ... */
+	uint32_t lengths; /* B: ... and by bytes */
+	bool known;	  /* a CNP has arrived */
+	bool marked;	  /* a CNP has arrived since alpha was updated */
 };
 _Static_assert(sizeof(struct dcqcn) <= CC_STATE_MAX, "dcqcn");
 
-#define STAGE_MAX (1u << 30) /* saturates: no more differ */
+#define STAGE_MAX (1u << 30) /* counters saturate: above, the value makes no difference */
 
 static struct dcqcn *of(struct cc *c)
 {
@@ -226,7 +231,7 @@ static uint64_t nsec(const struct cc *c, unsigned i)
 	return (uint64_t)value(c, i) * 1000;
 }
 
-/* CNP-13: the rate at which a limit ends. */
+/* CNP-13: a rate that reaches this becomes unlimited. */
 static double ceiling(const struct cc *c)
 {
 	double max = value(c, MAX_RATE) * 1e6;
@@ -242,7 +247,7 @@ static double floor_rate(const struct cc *c)
 	return min < ceiling(c) ? min : ceiling(c);
 }
 
-/* @return @p x to the power @p n. pow() differs between C libraries. */
+/* @return @p x to the power @p n. The results of pow() differ between C libraries. */
 static double power(double x, uint64_t n)
 {
 	double y = 1;
@@ -260,11 +265,12 @@ static double gain(const struct cc *c)
 
 /* --- alpha ------------------------------------------------------------------------------- */
 
-/* All updates up to @p to, one per dce_tcp_rtt: without a CNP they are a power. */
+/* All updates up to @p to, one per dce_tcp_rtt. Without a CNP, n updates are a power of the gain.
+ */
 static void age_alpha(struct cc *c, uint64_t to)
 {
 	struct dcqcn *d = of(c);
-	uint64_t rtt = nsec(c, DCE_TCP_RTT);
+	uint64_t rtt = d->alpha_every;
 	double keep = 1 - gain(c);
 	uint64_t n;
 
@@ -282,14 +288,14 @@ static void age_alpha(struct cc *c, uint64_t to)
 
 /* --- increases --------------------------------------------------------------------------- */
 
-/* By how much the target rises with the next increase, which is counted already. */
+/* @return how much the target rises with the next increase, which has been counted already. */
 static double rise_of(const struct cc *c, uint32_t times, uint32_t lengths)
 {
 	uint32_t least = times < lengths ? times : lengths;
 	uint32_t most = times < lengths ? lengths : times;
 	uint32_t limit = (uint32_t)value(c, THRESHOLD);
 
-	if (c->cfg->profile == NS3HPCC) { /* time alone; the second rise is a hyper increase */
+	if (c->cfg->profile == NS3HPCC) { /* time only; the second rise is a hyper increase */
 		if (times <= limit)
 			return 0;
 		return value(c, times == limit + 1 ? AI_RATE : HAI_RATE) * 1e6;
@@ -301,20 +307,21 @@ static double rise_of(const struct cc *c, uint32_t times, uint32_t lengths)
 	return value(c, AI_RATE) * 1e6;
 }
 
-/* How many increases by time in a row, from @p times on, are by the same amount. */
+/* @return how many successive increases by time, starting with @p times, raise by the same amount.
+ */
 static uint64_t run_of(const struct cc *c, uint32_t times, uint32_t lengths)
 {
 	uint32_t limit = (uint32_t)value(c, THRESHOLD);
 
-	if (times <= limit) /* none, or the additive one if bytes are ahead */
+	if (times <= limit) /* no rise yet, or the additive one if bytes are ahead */
 		return limit - times + 1;
 	if (c->cfg->profile == NS3HPCC)
 		return times == limit + 1 ? 1 : UINT64_MAX;
 	return lengths > limit && times < lengths ? 1 : UINT64_MAX;
 }
 
-/* @p n increases with the target rising by @p rise each, up to the ceiling. The distance between
- * target and rate goes half of the way to @p rise each time. */
+/* @p n increases that raise the target by @p rise each, up to the ceiling. Each halves the
+ * difference between (target - rate) and @p rise. */
 static void climb(struct cc *c, uint64_t n, double rise)
 {
 	struct dcqcn *d = of(c);
@@ -334,7 +341,7 @@ static void climb(struct cc *c, uint64_t n, double rise)
 			d->target = top;
 	}
 	d->rate = d->target - (d->target - d->rate) * power(0.5, n);
-	if (d->rate > top * (1 - 1e-9)) /* the limit ends */
+	if (d->rate > top * (1 - 1e-9)) /* unlimited again */
 		d->rate = d->target = top;
 }
 
@@ -361,7 +368,7 @@ static void rise_by_time(struct cc *c, uint64_t n)
 	count_times(d, n);
 }
 
-/* the rest of the bytes carries over. */
+/* The remaining bytes count towards the next increase. */
 static void rise_by_bytes(struct cc *c, uint32_t bytes)
 {
 	struct dcqcn *d = of(c);
@@ -370,6 +377,8 @@ static void rise_by_bytes(struct cc *c, uint32_t bytes)
 
 	if (!reset || c->cfg->profile == NS3HPCC)
 		return;
+	if (d->bytes >= reset) /* the parameter was larger when they were sent */
+		sent = reset - 1 + bytes;
 	for (; sent >= reset; sent -= reset) {
 		if (d->lengths < STAGE_MAX)
 			d->lengths++;
@@ -379,6 +388,17 @@ static void rise_by_bytes(struct cc *c, uint32_t bytes)
 }
 
 /* --- decreases --------------------------------------------------------------------------- */
+
+/* CNP-13: keeps the rate and its target at or above the floor. */
+static void lift(struct cc *c)
+{
+	struct dcqcn *d = of(c);
+
+	if (d->rate < floor_rate(c))
+		d->rate = floor_rate(c);
+	if (d->target < d->rate)
+		d->target = d->rate;
+}
 
 /* CNP-13: Rt = Rc, Rc *= 1 - alpha / 2. */
 static void fall(struct cc *c, uint64_t now)
@@ -390,13 +410,12 @@ static void fall(struct cc *c, uint64_t now)
 	if (value(c, CLAMP) > 0 || d->lengths || (d->times && value(c, CLAMP_ATI) > 0))
 		d->target = d->rate;
 	d->rate *= keep > least ? keep : least;
-	if (d->rate < floor_rate(c))
-		d->rate = floor_rate(c);
+	lift(c);
 	d->bytes = d->times = d->lengths = 0;
 	d->rise_at = now;
 }
 
-/* A decrease is due. The paper updates alpha only now, and by this CNP. */
+/* Performs a decrease. The paper's profile updates alpha only now, with this CNP. */
 static void react(struct cc *c, uint64_t now)
 {
 	struct dcqcn *d = of(c);
@@ -411,11 +430,11 @@ static void react(struct cc *c, uint64_t now)
 
 /* --- time -------------------------------------------------------------------------------- */
 
-/* CNP-12: increases up to @p to, which are @p most at most; the others are void. */
+/* CNP-12: performs the increases due by @p to, at most @p most; discards the rest. */
 static void rise_until(struct cc *c, uint64_t to, uint64_t most)
 {
 	struct dcqcn *d = of(c);
-	uint64_t reset = nsec(c, TIME_RESET);
+	uint64_t reset = d->rise_every;
 	uint64_t n;
 
 	if (to < d->rise_at + reset)
@@ -425,17 +444,26 @@ static void rise_until(struct cc *c, uint64_t to, uint64_t most)
 	rise_by_time(c, n > most ? most : n);
 }
 
-/* Everything that was due until @p now. */
+/* CNP-13: applies the limits again; the parameters or the line rate may have changed. */
+static void keep_limits(struct cc *c)
+{
+	struct dcqcn *d = of(c);
+
+	if (d->target > ceiling(c))
+		d->target = ceiling(c);
+	if (d->rate > d->target)
+		d->rate = d->target;
+	lift(c);
+}
+
+/* Performs everything that was due by @p now. */
 static void settle(struct cc *c, uint64_t now, uint64_t most)
 {
 	struct dcqcn *d = of(c);
 
 	if (!d->known)
 		return;
-	if (d->target > ceiling(c)) /* the parameters or the line have changed */
-		d->target = ceiling(c);
-	if (d->rate > d->target)
-		d->rate = d->target;
+	keep_limits(c);
 	if (d->drop_at <= now) {
 		rise_until(c, d->drop_at, most);
 		react(c, d->drop_at);
@@ -451,20 +479,36 @@ static void publish(struct cc *c)
 	c->rate = d->known && d->rate < ceiling(c) ? d->rate : CC_UNLIMITED;
 }
 
-/* The first CNP makes the limit. */
+/* @return @p at, the start of an interval, or later: at most one that lasts @p every is over. */
+static uint64_t not_long_ago(uint64_t at, uint64_t every, uint64_t now)
+{
+	return now > at + every ? now - every : at;
+}
+
+/* Other times between increases, and between updates of alpha, apply from @p now on. */
+static void take_times(struct cc *c, uint64_t now)
+{
+	struct dcqcn *d = of(c);
+
+	d->rise_every = nsec(c, TIME_RESET);
+	d->alpha_every = nsec(c, DCE_TCP_RTT);
+	d->rise_at = not_long_ago(d->rise_at, d->rise_every, now);
+	d->alpha_at = not_long_ago(d->alpha_at, d->alpha_every, now);
+}
+
+/* The first CNP starts the rate limit. */
 static void start(struct cc *c, uint64_t now)
 {
 	struct dcqcn *d = of(c);
 	double first = value(c, FIRST_RATE) * 1e6;
 
 	d->known = true;
-	d->rate = first > 0 && first < ceiling(c) ? first : ceiling(c);
-	if (d->rate < floor_rate(c))
-		d->rate = floor_rate(c);
-	d->target = d->rate;
+	d->rate = d->target = first > 0 && first < ceiling(c) ? first : ceiling(c);
+	lift(c);
 	d->alpha = value(c, INITIAL_ALPHA) / 1024;
 	d->alpha_at = d->period_at = d->rise_at = now;
 	d->drop_at = CC_NEVER;
+	take_times(c, now);
 }
 
 /* --- the contract ------------------------------------------------------------------------- */
@@ -516,11 +560,13 @@ static uint64_t dcqcn_on_time(struct cc *c, uint64_t now)
 	uint64_t rise = CC_NEVER;
 
 	settle(c, now, UINT64_MAX);
-	if (d->known)
+	if (d->known) {
 		age_alpha(c, now);
+		take_times(c, now);
+	}
 	publish(c);
 	if (d->known && d->rate < ceiling(c))
-		rise = d->rise_at + nsec(c, TIME_RESET);
+		rise = d->rise_at + d->rise_every;
 	return rise < d->drop_at ? rise : d->drop_at;
 }
 
@@ -542,7 +588,7 @@ static void dcqcn_look(const struct cc *c, struct cc_view *v)
 
 const struct cc_ops cc_dcqcn = {
 	.name = "dcqcn",
-	.title = "DCQCN: rates that CNPs lower, and time and bytes raise",
+	.title = "DCQCN: CNPs lower the rate; time and bytes raise it",
 	.params = params,
 	.nparams = PARAMS,
 	.profiles = profiles,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A plain rate limit. The network has no say. */
+/* A plain rate limit that ignores the network. */
 #include "cc.h"
 
 enum {
@@ -40,7 +40,7 @@ static void fixed_on_loss(struct cc *c, enum cc_loss kind, uint64_t now)
 
 static uint64_t fixed_on_time(struct cc *c, uint64_t now)
 {
-	fixed_init(c, now); /* the limit may have been set anew */
+	fixed_init(c, now); /* the limit may have been changed */
 	return CC_NEVER;
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * HPCC (Li et al., SIGCOMM 2019; HPCC++: draft-miao-ccwg-hpcc): every ACK brings what the switches
- * on the way recorded. From two records of a link follow the bytes in flight on it, as a part of
- * what it holds in a base round trip. The most loaded link decides: the window is set so that
- * `eta` of it is in use, and up to `max_stage` additive steps seek for more.
+ * HPCC (Li et al., SIGCOMM 2019; HPCC++: draft-miao-ccwg-hpcc): every ACK carries the records of
+ * the switches on the path. Two records of a link give the bytes in flight on it, as a fraction of
+ * what it carries in a base round trip. The most loaded link decides: the window is set so that
+ * this link is used to `eta`, and up to `max_stage` additive steps probe for more.
  *
- * The SIGCOMM paper's Algorithm 1, with U = 1 to begin with as in its simulator. An ACK without
- * records leaves everything as it is.
+ * This is Algorithm 1 of the SIGCOMM paper, starting with U = 1 as its simulator does. An ACK
+ * without records changes nothing.
  */
 #include "cc.h"
 #include "mean.h"
@@ -56,9 +56,9 @@ static const struct cc_param params[PARAMS] = {
 
 static const char *const profiles[] = {"paper"};
 
-/* Records older than this tell nothing: their counters may have wrapped. */
+/* Older records are useless: their counters may have wrapped. */
 #define RECORD_NS 5000000u
-/* By which a link may seem to send faster than it can: switches count whole frames. */
+/* Tolerance for a link that seems faster than its rate: switches count whole frames. */
 #define LUMP 16384.0
 
 struct link {
@@ -67,15 +67,15 @@ struct link {
 };
 
 struct hpcc {
-	double w;	   /* bytes: the window */
-	double wc;	   /* bytes: of which it is computed, changed once per round trip */
-	double u;	   /* U: the load of the most loaded link, averaged */
-	uint64_t recorded; /* ns: when `link` was filled */
+	double w;  /* bytes: the window */
+	double wc; /* bytes: the reference that `w` is computed from, changed once per round trip */
+	double u;  /* U: the load of the most loaded link, averaged */
+	uint64_t recorded; /* ns: when `link` was recorded */
 	struct mean mean;
 	uint32_t update_psn; /* lastUpdateSeq: ACKs up to it belong to the present `wc` */
-	uint32_t sent_psn;   /* of the last packet that was sent */
+	uint32_t sent_psn;   /* of the last packet sent */
 	uint32_t stage;	     /* incStage */
-	uint32_t links;	     /* of `link`; 0: no record yet */
+	uint32_t links;	     /* entries in `link`; 0: no record yet */
 	struct link link[CC_HOPS_MAX];
 } __attribute__((may_alias));
 _Static_assert(sizeof(struct hpcc) <= CC_STATE_MAX, "");
@@ -96,7 +96,7 @@ static double base_rtt(const struct cc *c)
 	return param(c, BASE_RTT) * 1e-6;
 }
 
-/* Bytes that @p rate brings in a base round trip. */
+/* @return the bytes that @p rate carries in a base round trip. */
 static double bytes_of(const struct cc *c, double rate)
 {
 	return rate * base_rtt(c) / 8;
@@ -109,7 +109,7 @@ static double clip(const struct cc *c, double w)
 	return w > most ? most : w < least ? least : w;
 }
 
-/* R = W / T, and W as packets, rounded up: one that is under way is one. */
+/* R = W / T, and W in packets, rounded up because a partly sent packet counts as one. */
 static void publish(struct cc *c)
 {
 	const struct hpcc *h = of(c);
@@ -132,7 +132,7 @@ static void hpcc_init(struct cc *c, uint64_t now)
 	publish(c);
 }
 
-/* --- what switches recorded ----------------------------------------------------------------- */
+/* --- records of switches --------------------------------------------------------------------- */
 
 static void record(struct hpcc *h, const struct cc_hops *hops, uint64_t now)
 {
@@ -145,7 +145,7 @@ static void record(struct hpcc *h, const struct cc_hops *hops, uint64_t now)
 	h->recorded = now;
 }
 
-/* The same links as before, and not too long ago? */
+/* @return whether the previous records are of the same links and recent enough. */
 static bool comparable(const struct hpcc *h, const struct cc_hops *hops, uint64_t now)
 {
 	if (!h->links || h->links != hops->n || now - h->recorded > RECORD_NS)
@@ -156,8 +156,8 @@ static bool comparable(const struct hpcc *h, const struct cc_hops *hops, uint64_
 	return true;
 }
 
-/* u' of one link.  @p tau  set to the seconds between its records
- * @return false: the records contradict each other, or the link's speed. */
+/* Computes u' of one link.  @param tau  set to the seconds between its records
+ * @return false: the records contradict each other, or exceed the link's speed. */
 static bool load_of(
 	const struct cc *c, const struct link *was, const struct cc_hop *is, double *u, double *tau)
 {
@@ -173,7 +173,7 @@ static bool load_of(
 	return true;
 }
 
-/* MeasureInflight(). @return whether U is new. */
+/* MeasureInflight().  @return whether U was updated. */
 static bool measure(struct cc *c, const struct cc_hops *hops)
 {
 	struct hpcc *h = of(c);
@@ -209,7 +209,7 @@ static void compute(struct cc *c, bool update)
 	h->update_psn = h->sent_psn;
 }
 
-/* --- what happens --------------------------------------------------------------------------- */
+/* --- the contract --------------------------------------------------------------------------- */
 
 static void hpcc_on_sent(struct cc *c, uint32_t bytes, uint32_t psn, bool again, uint64_t now)
 {
@@ -235,7 +235,7 @@ static void hpcc_on_ack(struct cc *c, const struct cc_ack *ack, uint64_t now)
 	publish(c);
 }
 
-/* Queues are short: what is lost was not lost to congestion that the records do not show. */
+/* A loss is ignored: congestion would show in the records, as queues are kept short. */
 static void hpcc_on_loss(struct cc *c, enum cc_loss kind, uint64_t now)
 {
 }
@@ -248,13 +248,13 @@ static uint64_t hpcc_on_time(struct cc *c, uint64_t now)
 {
 	struct hpcc *h = of(c);
 
-	h->w = clip(c, h->w); /* its limits may have been set anew */
+	h->w = clip(c, h->w); /* its limits may have been changed */
 	h->wc = clip(c, h->wc);
 	publish(c);
 	return CC_NEVER;
 }
 
-/* Records from before the pause do not measure the time after it. */
+/* Records from before the pause do not describe the time after it. */
 static void hpcc_on_pause(struct cc *c, uint64_t now)
 {
 	of(c)->links = 0;
@@ -274,7 +274,7 @@ static void hpcc_look(const struct cc *c, struct cc_view *v)
 
 const struct cc_ops cc_hpcc = {
 	.name = "hpcc",
-	.title = "HPCC: switches record their load, and the window follows the most loaded link",
+	.title = "HPCC: the window follows the load that the busiest switch on the path records",
 	.params = params,
 	.nparams = PARAMS,
 	.profiles = profiles,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "mean.h"
 
-/* The size of a packet is the mean of so many. */
+/* Packets over which the size is averaged. */
 #define MEAN_OF 1024u
 
 void mean_acked(struct mean *m, uint32_t packets)

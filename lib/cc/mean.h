@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file mean.h
- * The size of a packet of one QP: the mean of those that were sent and acknowledged lately.
+ * The packet size of one QP, averaged over recently sent and acknowledged packets.
  *
- * Written by the algorithm whose state it is part of.
+ * Written by the algorithm whose state contains it.
  */
 #ifndef MEAN_H
 #define MEAN_H
@@ -12,13 +12,13 @@
 
 struct mean {
 	uint64_t bytes;	  /* on the wire, of `packets` */
-	uint64_t packets; /* that were acknowledged */
+	uint64_t packets; /* acknowledged */
 };
 
 /** @p packets were acknowledged for the first time. */
 void mean_acked(struct mean *m, uint32_t packets);
 
-/** @return bytes on the wire of one packet; 0: not known yet. */
+/** @return mean bytes on the wire per packet; 0: not known yet. */
 double mean_packet(const struct mean *m);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Swift (Kumar et al., SIGCOMM 2020): the round trip is compared with a target. Below it the window
- * rises by `ai` packets per round trip; above it the window falls by the part of the round trip
- * that is too much, once per round trip. The target of small windows is higher (flow scaling), so
- * that many flows find their share of a queue. Below one packet the window is a pace.
+ * Swift (Kumar et al., SIGCOMM 2020): compares the round trip with a target. Below the target the
+ * window grows by `ai` packets per round trip. Above it the window shrinks in proportion to the
+ * excess, once per round trip. Small windows have a higher target (flow scaling), so that many
+ * flows find their share of a queue. A window below one packet becomes a pace.
  *
- * There is one delay here, that of the fabric: an endpoint's own is not in the round trip (rtt.h),
- * as ACKs leave first and a worker that stands still takes no sample. Hops are not counted: their
- * part of the target belongs into base_target.
+ * Only the fabric delay is measured: the round trip excludes an endpoint's own delay (rtt.h),
+ * because ACKs leave first and a stalled worker takes no sample. Hops are not counted: base_target
+ * must include their part.
  */
 #include <string.h>
 #include "cc.h"
@@ -31,26 +31,26 @@ enum {
 static const struct cc_param params[PARAMS] = {
 	[BASE_TARGET] = {.name = "base_target",
 		.unit = "us",
-		.help = "round trip to which a large window is steered",
+		.help = "round-trip target of a large window",
 		.min = 1,
 		.max = 1e6,
 		.def = {{25, false}}},
 	[FS_RANGE] = {.name = "fs_range",
 		.unit = "us",
-		.help = "most that flow scaling adds to the target; 0: no flow scaling",
+		.help = "maximum that flow scaling adds to the target; 0: no flow scaling",
 		.min = 1,
 		.max = 1e6,
 		.or_zero = true,
 		.def = {{50, false}}},
 	[FS_MIN_CWND] = {.name = "fs_min_cwnd",
 		.unit = "1/1000 packets",
-		.help = "window up to which it adds all of that",
+		.help = "window at or below which flow scaling adds its maximum",
 		.min = 1,
 		.max = 1e6,
 		.def = {{100, false}}},
 	[FS_MAX_CWND] = {.name = "fs_max_cwnd",
 		.unit = "1/1000 packets",
-		.help = "window from which on it adds nothing",
+		.help = "window at or above which flow scaling adds nothing",
 		.min = 2,
 		.max = 1e7,
 		.def = {{100000, false}}},
@@ -62,25 +62,25 @@ static const struct cc_param params[PARAMS] = {
 		.def = {{1000, false}}},
 	[BETA] = {.name = "beta",
 		.unit = "%",
-		.help = "part of the excess delay by which the window falls",
+		.help = "share of the excess delay by which the window shrinks",
 		.min = 1,
 		.max = 100,
 		.def = {{80, false}}},
 	[MAX_MDF] = {.name = "max_mdf",
 		.unit = "%",
-		.help = "most that the window falls at once",
+		.help = "maximum decrease of the window at once",
 		.min = 1,
 		.max = 99,
 		.def = {{50, false}}},
 	[MIN_CWND] = {.name = "min_cwnd",
 		.unit = "1/1000 packets",
-		.help = "least window",
+		.help = "minimum window",
 		.min = 1,
 		.max = 1e6,
 		.def = {{10, false}}},
 	[MAX_CWND] = {.name = "max_cwnd",
 		.unit = "packets",
-		.help = "largest window",
+		.help = "maximum window",
 		.min = 1,
 		.max = 65536,
 		.def = {{128, false}}},
@@ -92,7 +92,7 @@ static const struct cc_param params[PARAMS] = {
 		.def = {{16, false}}},
 	[ACK_EVERY] = {.name = "ack_every",
 		.unit = "packets",
-		.help = "packets after which an ACK is asked for",
+		.help = "packets per requested ACK",
 		.min = 1,
 		.max = 64,
 		.def = {{1, false}}},
@@ -100,17 +100,17 @@ static const struct cc_param params[PARAMS] = {
 
 static const char *const profiles[] = {"paper"};
 
-/* Timeouts in a row after which the window is the least. */
+/* Successive timeouts after which the window drops to its minimum. */
 #define RETX_RESET_THRESHOLD 5u
 
 struct swift {
 	double cwnd;
-	uint64_t rtt;	    /* ns, the last; 0: none yet */
+	uint64_t rtt;	    /* ns, latest; 0: none yet */
 	uint64_t decreased; /* ns: when the window last fell */
 	struct mean mean;
-	uint32_t retransmits;  /* timeouts in a row */
-	double fs_max, fs_min; /* of which the next two were made */
-	double least, most;    /* 1 / root of fs_max_cwnd and of fs_min_cwnd */
+	uint32_t retransmits;  /* successive timeouts */
+	double fs_max, fs_min; /* the values that the next two were computed from */
+	double least, most;    /* 1 / square root of fs_max_cwnd and of fs_min_cwnd */
 } __attribute__((may_alias));
 _Static_assert(sizeof(struct swift) <= CC_STATE_MAX, "");
 
@@ -124,8 +124,8 @@ static double param(const struct cc *c, unsigned i)
 	return c->cfg->value[i];
 }
 
-/* The square root of @p x by Newton's method: the first guess halves the exponent, and four steps
- * double its digits each. libm is beyond the pure layers. */
+/* Square root by Newton's method: the first guess halves the exponent, and each of four steps
+ * doubles the number of correct digits. The pure layers must not call libm. */
 static double root(double x)
 {
 	uint64_t bits;
@@ -151,7 +151,8 @@ static void take_parameters(struct cc *c)
 	s->most = 1 / root(s->fs_min / 1000);
 }
 
-/* Flow scaling: fs_range at fs_min_cwnd, 0 at fs_max_cwnd, and with the root in between. */
+/* Flow scaling: fs_range at fs_min_cwnd, 0 at fs_max_cwnd, and in between by the inverse square
+ * root. */
 static double scaling(struct cc *c, double cwnd)
 {
 	const struct swift *s = of(c);
@@ -172,7 +173,7 @@ static double target_of(struct cc *c, double cwnd)
 	return param(c, BASE_TARGET) * 1000 + scaling(c, cwnd);
 }
 
-/* Below one packet in flight, packets leave at the rate of the window. */
+/* A window below one packet becomes a rate. */
 static void publish(struct cc *c)
 {
 	const struct swift *s = of(c);
@@ -257,7 +258,7 @@ static void swift_on_loss(struct cc *c, enum cc_loss kind, uint64_t now)
 
 static uint64_t swift_on_time(struct cc *c, uint64_t now)
 {
-	set_cwnd(c, of(c)->cwnd, now); /* its limits may have been set anew */
+	set_cwnd(c, of(c)->cwnd, now); /* its limits may have been changed */
 	return CC_NEVER;
 }
 
@@ -279,7 +280,7 @@ static void swift_look(const struct cc *c, struct cc_view *v)
 
 const struct cc_ops cc_swift = {
 	.name = "swift",
-	.title = "Swift: the round trip lowers the window, or raises it",
+	.title = "Swift: the round-trip time lowers or raises the window",
 	.params = params,
 	.nparams = PARAMS,
 	.profiles = profiles,

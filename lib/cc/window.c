@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "window.h"
 
-/* AckReq is set at least once per quarter: below four there is no quarter. */
+/* AckReq is set at least once per quarter of the window, which must be a packet or more. */
 #define WINDOW_MIN 4u
 
 static void settle(struct window *w)
@@ -36,7 +36,7 @@ void window_on_ack(struct window *w, uint32_t packets)
 {
 	if (w->grown >= w->max)
 		return;
-	/* One more packet per window acknowledged while it is small would take long on paths
+	/* Growing by one packet per acknowledged window would be slow for small windows on paths
 	 * without congestion; one per four packets regrows 128 within some 500 packets. */
 	w->credit += packets;
 	while (w->credit >= WINDOW_MIN && w->grown < w->max) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Objects that only datagrams use: address handles, multicast groups. */
+/* Objects for datagrams only: address handles and multicast groups. */
 #include <stdlib.h>
 #include <string.h>
 #include "client.h"
@@ -22,7 +22,8 @@ struct roci_ah *roci_create_ah(struct roci_pd *pd, const struct roci_ah_attr *at
 	int err;
 
 	if (!ah) {
-		errno = fail_const(ENOMEM, "no memory for an address handle");
+		errno = fail_const(ENOMEM,
+			"out of memory for an address handle: free some memory and try again");
 		return NULL;
 	}
 	ah_to_abi(attr, &body.attr);
@@ -50,7 +51,7 @@ int roci_destroy_ah(struct roci_ah *a)
 
 /* --- the reply's path -------------------------------------------------------------------- */
 
-/* Path of a datagram as its 40 bytes describe it. */
+/* Path of a datagram according to its 40 bytes. */
 struct way {
 	union roci_gid from;
 	union roci_gid to;
@@ -60,7 +61,7 @@ struct way {
 	uint8_t traffic_class;
 };
 
-/* Random bytes of a GID may look like an IPv4 header, but then the checksum is wrong. */
+/* Random bytes of a GID may look like an IPv4 header, but their checksum would be wrong. */
 static bool is_ip4_header(const uint8_t *h)
 {
 	uint32_t sum = 0;
@@ -87,7 +88,7 @@ static void read_ip4(const uint8_t *h, struct way *w)
 	w->traffic_class = h[1];
 }
 
-/* For RoCEv1's GRH too. */
+/* Also reads RoCEv1's GRH. */
 static void read_ip6(const uint8_t *h, struct way *w)
 {
 	memcpy(w->from.raw, h + 8, 16);
@@ -130,8 +131,8 @@ static bool is_group(const union roci_gid *g)
 	return gid_is_ipv4(g) ? g->raw[12] >> 4 == 0xE : g->raw[0] == 0xFF;
 }
 
-/* Whether a reply from @p own reaches the sender: the families match (GID-06), and it is link-local
- * if the sender is, because RoCEv1 has no routers. */
+/* @return whether a reply from @p own reaches the sender: the families match (GID-06), and @p own
+ * is link-local if the sender is, because RoCEv1 has no routers. */
 static bool reaches(const union roci_gid *own, const struct way *w)
 {
 	return gid_is_ipv4(own) == gid_is_ipv4(&w->from) &&
@@ -139,8 +140,9 @@ static bool reaches(const union roci_gid *own, const struct way *w)
 		       gid_is_link_local(own) == gid_is_link_local(&w->from));
 }
 
-/* Whether the reply may come from @p e: the datagram's destination or, if that was a group, an
- * address that reaches the sender; on the sender's VLAN (ETH-07). An address may be on several. */
+/* @return whether the reply may come from @p e: it is the datagram's destination or, for a group,
+ * an address that reaches the sender; and it is on the sender's VLAN (ETH-07). An address may be on
+ * several VLANs. */
 static bool may_answer(const struct roci_gid_entry *e, const struct way *w)
 {
 	if (e->gid_type != w->type || (w->vlan != ANY_VLAN && e->vid != w->vlan))
@@ -167,8 +169,8 @@ static int find_own(
 	}
 	return err ? err
 		   : fail(EADDRNOTAVAIL,
-			     "port %u has no GID (any more) from which the datagram can be "
-			     "answered on its VLAN: give its netdev an address, or choose another "
+			     "port %u no longer has a GID that can answer the datagram "
+			     "on its VLAN: give its netdev an address, or choose another "
 			     "sgid_index",
 			     port);
 }

@@ -20,8 +20,8 @@ static int connect_error(int err, const char *path)
 	case EACCES:
 	case EPERM:
 		return fail(EACCES,
-			"no permission for %s: run as a member of the group that the socket "
-			"belongs to",
+			"no permission for %s: run as a member of the group that owns the "
+			"socket",
 			path);
 	default:
 		return fail(err, "cannot connect to %s: %s", path, strerror(err));
@@ -63,13 +63,14 @@ static bool hello_fits(const struct abi_hello_reply *r)
 	       r->doorbell_off >= sizeof(struct abi_session) && end <= r->region_size;
 }
 
-/* Gets the eventfds that wake sleeping workers. Without one (no descriptors left) a worker finds
+/* Gets the eventfds that wake sleeping workers. Without one (no descriptors left) a worker notices
  * our doorbells a little later, so that is not a failure. */
 static int get_wakes(struct context *ctx, bool sleeps)
 {
 	ctx->wake = malloc(ctx->workers * sizeof(ctx->wake[0]));
 	if (!ctx->wake)
-		return fail_const(ENOMEM, "no memory for a context");
+		return fail_const(
+			ENOMEM, "out of memory for a context: free some memory and try again");
 	for (uint32_t i = 0; i < ctx->workers; i++) {
 		struct abi_get_wake body = {.worker = i};
 
@@ -148,7 +149,7 @@ static struct context *context_new(void)
 	struct context *ctx = calloc(1, sizeof(*ctx));
 
 	if (!ctx) {
-		fail_const(ENOMEM, "no memory for a context");
+		fail_const(ENOMEM, "out of memory for a context: free some memory and try again");
 		return NULL;
 	}
 	ctx->pub.cmd_fd = -1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Completion queues: create, resize, destroy, arm. poll.c takes completions. */
+/* Completion queues: create, resize, destroy, arm. poll.c polls them. */
 #include <stdlib.h>
 #include <string.h>
 #include "lane.h"
@@ -75,7 +75,8 @@ static int make_cq(struct context *ctx, const struct abi_create_cq *body, struct
 	cq = calloc(1, sizeof(*cq) + r.lanes * sizeof(cq->lane[0]));
 	ring = calloc(1, sizeof(*ring));
 	if (!cq || !ring)
-		err = fail_const(ENOMEM, "no memory for a completion queue");
+		err = fail_const(ENOMEM,
+			"out of memory for a completion queue: free some memory and try again");
 	if (!err)
 		err = region_map(&cq->region, fd, r.region_size);
 	if (err) {
@@ -140,7 +141,8 @@ struct roci_cq *roci_create_cq_flags(struct roci_context *c, int cqe, void *user
 	if (!known) {
 		call_destroy(ctx, ABI_DESTROY_CQ, cq->handle);
 		free_cq(cq);
-		errno = fail_const(ENOMEM, "no memory for a completion queue");
+		errno = fail_const(ENOMEM,
+			"out of memory for a completion queue: free some memory and try again");
 		return NULL;
 	}
 	return &cq->pub;
@@ -175,8 +177,8 @@ int roci_destroy_cq(struct roci_cq *c)
 
 /* --- resize ----------------------------------------------------------------------------- */
 
-/* CQ-11: an empty lane continues in the ring that replaced its own. rocid stopped writing to the
- * old one before it announced the new one. */
+/* CQ-11: an empty lane continues in the ring that replaced its own. rocid stops writing to the old
+ * ring before it announces the new one. */
 bool lane_advance(struct cq *cq, uint32_t i)
 {
 	struct cq_ring *ring = cq->lane[i].from;
@@ -190,8 +192,8 @@ bool lane_advance(struct cq *cq, uint32_t i)
 	return true;
 }
 
-/* Asks rocid for a new ring and maps it.  @return an errno value; *lost: rocid has switched to a
- * ring that we could not map. */
+/* Requests a new ring from rocid and maps it.  @return an errno value; *lost: rocid has switched to
+ * a ring that we could not map. */
 static int ask_for_ring(struct cq *cq, uint32_t depth, struct cq_ring *ring, bool *lost)
 {
 	struct abi_resize_cq body = {.handle = cq->handle, .depth = depth};
@@ -216,8 +218,7 @@ static int ask_for_ring(struct cq *cq, uint32_t depth, struct cq_ring *ring, boo
 	return err;
 }
 
-/* Number of completions that wait from @p idx on: entries after one that is not ready are not ready
- * either. */
+/* Number of completions waiting from @p idx on: after an entry that is not ready, no entry is. */
 static uint32_t ring_waiting(struct abi_cqe *ring, uint32_t depth, uint32_t idx)
 {
 	uint32_t n = 0, end = depth;
@@ -233,7 +234,7 @@ static uint32_t ring_waiting(struct abi_cqe *ring, uint32_t depth, uint32_t idx)
 	return n;
 }
 
-/* The same for a lane; its oldest completions may be in rings that rocid has left. */
+/* The same for a lane; its oldest completions may be in rings that rocid no longer uses. */
 static uint32_t lane_waiting(const struct cq *cq, uint32_t i)
 {
 	const struct lane *lane = &cq->lane[i];
@@ -244,7 +245,7 @@ static uint32_t lane_waiting(const struct cq *cq, uint32_t i)
 	return n;
 }
 
-/* @return number of waiting completions. */
+/* @return the number of waiting completions. */
 static uint32_t begin_resize(struct cq *cq)
 {
 	uint32_t waiting = 0;
@@ -267,7 +268,7 @@ static void end_resize(struct cq *cq, struct cq_ring *ring, bool lost)
 		cq->newest = ring;
 		cq->resizes++;
 		cq->pub.cqe = (int)ring->depth;
-		for (uint32_t i = 0; i < cq->lanes; i++) /* or unpolled rings would pile up */
+		for (uint32_t i = 0; i < cq->lanes; i++) /* or unpolled rings would accumulate */
 			if (!lane_ready(&cq->lane[i]))
 				lane_advance(cq, i);
 	}
@@ -289,12 +290,14 @@ int roci_resize_cq(struct roci_cq *c, int cqe)
 			"a completion queue needs room for at least 1 completion, not %d", cqe);
 	ring = calloc(1, sizeof(*ring));
 	if (!ring)
-		return fail_const(ENOMEM, "no memory for a completion queue");
+		return fail_const(ENOMEM,
+			"out of memory for a completion queue: free some memory and try again");
 	pthread_mutex_lock(&cq->resize_lock);
 	waiting = begin_resize(cq);
 	if ((uint32_t)cqe < waiting) /* CQ-11 */
 		err = fail(EINVAL,
-			"%u completions wait in the CQ, more than the new size of %d: poll them "
+			"%u completions are waiting in the CQ, more than the new size of %d: poll "
+			"them "
 			"first",
 			waiting, cqe);
 	else
@@ -334,10 +337,12 @@ int cq_attach_qp(struct qp *qp)
 	if (!send)
 		return 0; /* XRC_RECV */
 	if (!attach(send, &qp->in_send_cq, qp->number))
-		return fail_const(ENOMEM, "no memory for a queue pair");
+		return fail_const(
+			ENOMEM, "out of memory for a queue pair: free some memory and try again");
 	if (recv != send && !attach(recv, &qp->in_recv_cq, qp->number)) {
 		detach(send, &qp->in_send_cq);
-		return fail_const(ENOMEM, "no memory for a queue pair");
+		return fail_const(
+			ENOMEM, "out of memory for a queue pair: free some memory and try again");
 	}
 	return 0;
 }
@@ -356,9 +361,9 @@ void cq_detach_qp(struct qp *qp)
 
 /* --- discarding ------------------------------------------------------------------------- */
 
-/* Whose completions to discard. */
+/* Identifies the completions to discard. */
 struct gone {
-	uint32_t qpn;  /* of a QP that is not XRC, or QPN_NONE */
+	uint32_t qpn;  /* of a QP that is not an XRC QP, or QPN_NONE */
 	uint32_t srqn; /* of an XRC SRQ, or 0 */
 };
 
@@ -387,7 +392,7 @@ static void forget(struct cq *cq, const struct gone *gone)
 	}
 }
 
-/* Waits for a ring that another thread is about to add: its completions must not stay either. */
+/* Waits for a ring that another thread is about to add, so that no completion survives in it. */
 static void forget_queue(struct cq *cq, const struct gone *gone, struct queue *q)
 {
 	pthread_mutex_lock(&cq->resize_lock);
@@ -420,7 +425,7 @@ void cq_forget_srq(struct cq *cq, uint32_t srqn)
 
 /* --- arming ----------------------------------------------------------------------------- */
 
-/* @return 0, 1, or 2 for more. */
+/* @return the number of waiting completions: 0, 1, or 2 for more. */
 static uint32_t count_few(const struct cq *cq)
 {
 	uint32_t n = 0;
@@ -449,7 +454,7 @@ bool cq_has_completions(struct cq *cq)
 {
 	bool any;
 
-	if (!spin_trylock(&cq->lock)) /* perhaps by this thread: roci_read_start() */
+	if (!spin_trylock(&cq->lock)) /* held, perhaps by this thread: roci_read_start() */
 		return true;
 	any = count_few(cq);
 	spin_unlock(&cq->lock);
@@ -472,8 +477,8 @@ void cq_give_event(struct cq *cq)
 	spin_unlock(&cq->lock);
 }
 
-/* @return whether completions are there that no event told of. The one that the last event told of
- * may be there still: programs arm before they take it. */
+/* @return whether there are completions that no event announced. The one that the last event
+ * announced may still be there, because programs arm before they take it. */
 static bool has_unannounced(struct cq *cq)
 {
 	bool any;
@@ -485,8 +490,8 @@ static bool has_unannounced(struct cq *cq)
 	return any;
 }
 
-/* Completions from before do not count for the worker (CQ-04). But adapters raise an event if some
- * are left, and programs depend on it which arm and then take only a few: perftest. */
+/* Earlier completions do not count for the worker (CQ-04). But adapters raise an event if some are
+ * left, and programs that arm and then take only a few (perftest) depend on that. */
 static void mark_left(struct cq *cq)
 {
 	if (!cq->pub.channel || !has_unannounced(cq))
@@ -504,12 +509,12 @@ int roci_req_notify_cq(struct roci_cq *c, int solicited_only)
 
 	do {
 		arm = old & ABI_CQ_ARM_MASK;
-		if (arm < want) /* CQ-05: the stronger one stays */
+		if (arm < want) /* CQ-05: the stronger request wins */
 			arm = want;
 		arm |= (old & ~ABI_CQ_ARM_MASK) + ABI_CQ_ARM_STEP;
 	} while (!atomic_compare_exchange_weak(&shared->arm, &old, arm));
-	/* Before the caller polls again: either that poll sees a new CQE, or its worker sees
-	 * this. */
+	/* Before the caller polls again: either that poll sees a new CQE, or the worker that writes
+	 * it sees this request. */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (!solicited_only)
 		mark_left(cq_of(c));

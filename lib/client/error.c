@@ -47,7 +47,7 @@ int opts_read(void *dst, size_t dst_size, const void *src, const char *name)
 	for (size_t i = dst_size; i < size; i++)
 		if (((const char *)src)[i])
 			return fail(EINVAL,
-				"struct %s has options that this libroci does not know: "
+				"struct %s has options that this libroci does not support: "
 				"install the libroci that the program was built for",
 				name);
 	memset(dst, 0, dst_size);

@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include "client.h"
 
-/* ABI_EVENT_* is 1 + the value of verbs. */
+/* ABI_EVENT_* is 1 + the value in verbs. */
 _Static_assert(ROCI_EVENT_CQ_ERR + 1u == ABI_EVENT_CQ_ERR &&
 		       ROCI_EVENT_QP_FATAL + 1u == ABI_EVENT_QP_FATAL &&
 		       ROCI_EVENT_SQ_DRAINED + 1u == ABI_EVENT_SQ_DRAINED &&
@@ -66,7 +66,9 @@ struct roci_channel *roci_create_channel(struct roci_context *c)
 	struct channel *ch = calloc(1, sizeof(*ch));
 	struct abi_handle_reply r;
 	int fd;
-	int err = ch ? 0 : fail_const(ENOMEM, "no memory for a completion channel");
+	int err = ch ? 0
+		     : fail_const(ENOMEM, "out of memory for a completion channel: free some "
+					  "memory and try again");
 
 	if (!err)
 		err = call_for_fd(ctx, ABI_CREATE_CHANNEL, NULL, 0, &r, sizeof(r), &fd);
@@ -114,7 +116,7 @@ static bool not_reported(struct map_node *n, void *channel)
 	return cq->pub.channel == channel && !cq->death_reported;
 }
 
-/* Takes an event of the CQ, and counts it as given; NULL: the CQ was destroyed meanwhile. */
+/* Takes an event of the CQ and counts it as returned; NULL: the CQ was destroyed meanwhile. */
 static struct cq *take_cq(struct context *ctx, uint32_t handle)
 {
 	struct map_node *n;
@@ -160,13 +162,13 @@ static bool has_left(struct map_node *n, void *channel)
 	return cq->pub.channel == channel && atomic_load(&cq->left);
 }
 
-/* The event of a CQ that was armed while completions were left in it, unless they have been taken
- * since. While it is counted as given the CQ stays. */
+/* Returns the event of a CQ that was armed while it held completions, unless these have been taken.
+ * Being counted as returned keeps the CQ alive. */
 static struct cq *take_left_cq(struct context *ctx, struct roci_channel *channel)
 {
 	struct cq *cq = NULL;
 
-	/* After those that rocid has sent, which keep the descriptor readable. */
+	/* After events that rocid has sent, which keep the descriptor readable. */
 	while (!cq && atomic_load(&((struct channel *)channel)->left) &&
 		!is_readable(channel->fd)) {
 		struct map_node *n;
@@ -299,7 +301,7 @@ int roci_get_async_event(struct roci_context *c, struct roci_async_event *event)
 	struct abi_event ev;
 	int err;
 
-	/* Checked before an event is taken and would be lost. */
+	/* Checked before an event is taken, which would then be lost. */
 	err = opts_write(event, &out, sizeof(out), "roci_async_event");
 	if (err)
 		return err;
@@ -337,6 +339,6 @@ void roci_ack_async_event(struct roci_async_event *event)
 			&((struct srq *)event->element.srq)->events, 1);
 		break;
 	default:
-		break; /* ports and the device are not destroyed */
+		break; /* ports and the device are never destroyed */
 	}
 }

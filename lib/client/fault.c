@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Faults in the packets of the program's own QPs, where rocid allows them. */
+/* Injected faults in the packets of the program's own QPs, if rocid allows them. */
 #include <errno.h>
 #include "abi_ctl.h"
 #include "abi_fault.h"
@@ -11,7 +11,7 @@ _Static_assert((int)ROCI_FAULT_QP_TIMER == ABI_FAULT_QP_TIMER, "the flags are th
 _Static_assert((int)ROCI_FAULT_ON_RNR_NAK == ABI_FAULT_RNR_NAK, "the packets are the ABI's");
 _Static_assert((int)ROCI_FAULT_ON_ONLY == ABI_FAULT_ONLY, "the packets are the ABI's");
 
-/* rocid checks all members; only those that are narrower in the ABI must be checked here. */
+/* rocid checks all members; only those that are narrower in the ABI need a check here. */
 static int to_abi(const struct roci_fault *f, struct abi_fault *out)
 {
 	if (f->kind <= 0 || f->kind > ROCI_FAULT_QPN || (unsigned)f->direction > ROCI_FAULT_RX ||

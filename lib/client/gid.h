@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file gid.h  Kinds of addresses that a GID can be. */
+/** @file gid.h  Kinds of addresses that a GID may contain. */
 #ifndef GID_H
 #define GID_H
 

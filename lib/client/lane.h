@@ -40,8 +40,7 @@ static inline void publish(struct lane *lane)
 	atomic_store_explicit(lane->consumer, lane->head, memory_order_release);
 }
 
-/** CQ-11: an empty lane continues in the ring that replaced its own.  @return whether there was
- *  one. */
+/** CQ-11: moves an empty lane to the ring that replaced its own.  @return whether there was one. */
 bool lane_advance(struct cq *cq, uint32_t i);
 
 #endif

@@ -33,7 +33,7 @@ static bool grow(struct map *m)
 
 bool map_put(struct map *m, struct map_node *node, uint32_t key)
 {
-	/* One node per bucket on average. A map that cannot grow any more only gets slower. */
+	/* One node per bucket on average. A map that cannot grow any more just gets slower. */
 	if ((!m->bucket || m->count > m->mask) && !grow(m) && !m->bucket)
 		return false;
 	node->key = key;

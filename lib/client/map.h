@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file map.h
- * Number -> object, for handles and QPNs. A hash table with chaining; the nodes are embedded in the
- * objects. The caller locks.
+ * Number -> object, for handles and QPNs: a hash table with chaining, whose nodes are embedded in
+ * the objects. The caller locks.
  */
 #ifndef MAP_H
 #define MAP_H
@@ -24,7 +24,7 @@ struct map {
 
 #define map_entry(node, type, member) ((type *)((char *)(node)-offsetof(type, member)))
 
-/** Adds @p node under @p key, which is not in the map.  @return false without memory. */
+/** Adds @p node under @p key, which must not be in the map.  @return false: out of memory. */
 bool map_put(struct map *m, struct map_node *node, uint32_t key);
 
 /** Removes @p node, which is in the map. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Protection domains, memory of ours, memory regions. rocid maps the file of an MR: that of
- * roci_alloc_mem(), or the one in which lib/arena puts or finds other memory.
+ * Protection domains, memory of roci_alloc_mem(), memory regions. rocid maps the file of an MR:
+ * that of roci_alloc_mem(), or the one where lib/arena puts or finds other memory.
  */
 #include <fcntl.h>
 #include <search.h>
@@ -20,15 +20,15 @@ struct memory {
 	uintptr_t addr;
 	size_t length; /* whole pages */
 	int fd;
-	uint32_t mrs; /* number of MRs in it */
+	uint32_t mrs; /* number of MRs that use it */
 };
 
 struct mr {
 	struct roci_mr pub;
 	uint32_t handle;
-	struct memory *memory;	 /* of roci_alloc_mem(), */
-	struct arena_hold *hold; /* or any other; one of both is NULL */
-	bool owns_memory;	 /* roci_alloc_mr() */
+	struct memory *memory;	 /* from roci_alloc_mem(), */
+	struct arena_hold *hold; /* or any other; one of the two is NULL */
+	bool owns_memory;	 /* from roci_alloc_mr() */
 	uint64_t iova;
 	int access;
 };
@@ -48,7 +48,9 @@ struct roci_pd *roci_alloc_pd(struct roci_context *c)
 	struct context *ctx = context_of(c);
 	struct abi_handle_reply r;
 	struct pd *pd = calloc(1, sizeof(*pd));
-	int err = pd ? 0 : fail_const(ENOMEM, "no memory for a protection domain");
+	int err = pd ? 0
+		     : fail_const(ENOMEM, "out of memory for a protection domain: free some memory "
+					  "and try again");
 
 	if (!err)
 		err = call_plain(ctx, ABI_ALLOC_PD, NULL, 0, &r, sizeof(r));
@@ -82,7 +84,7 @@ int roci_dealloc_pd(struct roci_pd *p)
 
 /* --- memory --------------------------------------------------------------------------- */
 
-/* Overlapping ranges compare equal: a range of one byte finds the range that contains it. */
+/* Overlapping ranges compare equal: a 1-byte range finds the range that contains it. */
 static int compare(const void *a, const void *b)
 {
 	const struct memory *x = a;
@@ -176,7 +178,8 @@ static int memory_new(size_t length, struct memory **out)
 	length = (length + page - 1) & ~(page - 1);
 	m = calloc(1, sizeof(*m));
 	if (!m)
-		return fail_const(ENOMEM, "no memory to record an allocation");
+		return fail_const(ENOMEM,
+			"out of memory to record an allocation: free some memory and try again");
 	m->fd = make_memfd(length);
 	if (m->fd < 0) {
 		int err = -m->fd;
@@ -210,7 +213,8 @@ static int memory_alloc(struct context *ctx, size_t length, struct memory **out)
 	pthread_mutex_unlock(&ctx->lock);
 	if (!node) {
 		memory_release(*out);
-		return fail_const(ENOMEM, "no memory to record an allocation");
+		return fail_const(ENOMEM,
+			"out of memory to record an allocation: free some memory and try again");
 	}
 	return 0;
 }
@@ -297,7 +301,7 @@ static int ask_for_userfaultfd(void *arg)
 	return err ? -err : fd;
 }
 
-/* Finds where the memory of @p mr is. */
+/* Finds or creates the file that has the memory of @p mr. */
 static int mr_hold(struct context *ctx, struct mr *mr, int access)
 {
 	const struct arena_source source = {
@@ -328,9 +332,9 @@ _Static_assert(sizeof(struct abi_piece) == sizeof(struct arena_piece) &&
 		       offsetof(struct abi_piece, length) == offsetof(struct arena_piece, len) &&
 		       (int)ABI_WRITERS_UFFD_ROCID == ARENA_WRITERS_UFFD_ROCID &&
 		       (int)ABI_WRITERS_SIGNALS == ARENA_WRITERS_SIGNALS,
-	"pieces are copied as they are");
+	"pieces are copied without conversion");
 
-/* A REG_MR, and what its memory consists of. */
+/* A REG_MR, and the pieces of its memory. */
 struct reg_request {
 	struct {
 		uint32_t handle;
@@ -345,7 +349,7 @@ _Static_assert(sizeof(struct reg_request) == sizeof(struct abi_rereg_mr) +
 		       offsetof(struct reg_request, mr) == offsetof(struct abi_rereg_mr, reg),
 	"REREG_MR");
 
-/* @return the bytes of a REG_MR, 0: too many pieces. */
+/* @return the length of a REG_MR in bytes, 0: too many pieces. */
 static size_t put_pieces(struct reg_request *q, const struct mr *mr)
 {
 	const struct arena_hold *h = mr->hold;
@@ -365,7 +369,7 @@ static size_t put_pieces(struct reg_request *q, const struct mr *mr)
 	return sizeof(q->mr) + h->npieces * sizeof(h->piece[0]);
 }
 
-/* Registers @p mr, or changes the region @p handle to it. */
+/* Registers @p mr, or applies it to the region @p handle. */
 static int reg_call(
 	struct context *ctx, struct mr *mr, uint64_t iova, int access, const uint32_t *handle)
 {
@@ -381,8 +385,9 @@ static int reg_call(
 
 	if (!len)
 		return fail(EOPNOTSUPP,
-			"the memory consists of %u pieces that were moved or registered one by "
-			"one, and a region can have %u: register its parts, or the whole first",
+			"the memory consists of %u pieces that were moved or registered "
+			"separately, but a region can have %u: register its parts, or the whole "
+			"first",
 			mr->hold->npieces, (unsigned)ABI_PIECES_MAX);
 	if (handle) {
 		body.rereg.handle = *handle;
@@ -412,7 +417,8 @@ struct roci_mr *roci_reg_mr_iova(
 	int err;
 
 	if (!mr) {
-		errno = fail_const(ENOMEM, "no memory for a memory region");
+		errno = fail_const(ENOMEM,
+			"out of memory for a memory region: free some memory and try again");
 		return NULL;
 	}
 	mr->pub.context = pd->context;
@@ -470,7 +476,7 @@ int roci_rereg_mr(
 		(flags & ROCI_REREG_MR_CHANGE_PD && (!pd || pd->context != p->context)))
 		return fail_const(EINVAL,
 			"roci_rereg_mr() needs flags of enum roci_rereg_mr_flags, a PD of the MR's "
-			"context, and an MR that is not of roci_alloc_mr()");
+			"context, and an MR that is not from roci_alloc_mr()");
 	next.memory = NULL;
 	next.hold = NULL;
 	if (flags & ROCI_REREG_MR_CHANGE_PD)

@@ -8,7 +8,7 @@
 #include "client.h"
 #include "roci_private.h"
 
-#define FDS_MAX 4 /* most descriptors that a reply carries, and some to spare */
+#define FDS_MAX 4 /* more descriptors than any reply carries */
 
 struct packet {
 	struct abi_msg msg;
@@ -49,7 +49,7 @@ static int send_request(struct context *ctx, const struct call *c, uint32_t seq)
 	if (n >= 0)
 		return 0;
 	if (errno == EPIPE || errno == ECONNRESET || errno == ENOTCONN)
-		return c->type == ABI_HELLO ? 0 : gone(ctx); /* why may be there to read */
+		return c->type == ABI_HELLO ? 0 : gone(ctx); /* the reason may be there to read */
 	return fail(errno, "cannot send the request to rocid: %s", strerror(errno));
 }
 
@@ -113,7 +113,7 @@ static ssize_t receive(
 	return n;
 }
 
-/* Handles the reply to our request, with its descriptors. */
+/* Processes the reply to our request, with its descriptors. */
 static int digest(const struct call *c, const struct packet *p, size_t len, int flags,
 	const int *fds, unsigned nfds)
 {
@@ -146,7 +146,7 @@ static int digest(const struct call *c, const struct packet *p, size_t len, int 
 	return 0;
 }
 
-/* A session may be refused before we ask, so with seq 0. */
+/* A session may be refused before our first request, so with seq 0. */
 static bool is_reply(const struct call *c, uint32_t seq, const struct abi_msg *msg)
 {
 	return msg->type == c->type &&
@@ -173,7 +173,7 @@ static int call_locked(struct context *ctx, const struct call *c)
 			return (int)-n;
 		if (n >= (ssize_t)sizeof(p.msg) && is_reply(c, seq, &p.msg))
 			return digest(c, &p, (size_t)n, flags, fds, nfds);
-		close_fds(fds, nfds); /* not the reply to this request */
+		close_fds(fds, nfds); /* not a reply to this request */
 	}
 }
 
@@ -235,7 +235,7 @@ int call_destroy(struct context *ctx, uint32_t type, uint32_t handle)
 	struct abi_handle body = {.handle = handle};
 	int err = call_plain(ctx, type, &body, sizeof(body), NULL, 0);
 
-	/* When rocid is gone, so is everything of the session. */
+	/* When rocid is gone, so are all objects of the session. */
 	return atomic_load(&ctx->dead) ? 0 : err;
 }
 
@@ -283,8 +283,8 @@ bool context_dead(struct context *ctx, bool look)
 		atomic_store(&ctx->dead, true);
 		return true;
 	}
-	/* rocid sends nothing unasked, and MSG_PEEK leaves a reply that another thread waits
-	 * for. */
+	/* rocid sends nothing unasked, and MSG_PEEK does not consume a reply that another thread
+	 * waits for. */
 	if (look) {
 		ssize_t n = recv(ctx->pub.cmd_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
 

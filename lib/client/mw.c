@@ -8,7 +8,9 @@ struct roci_mw *roci_alloc_mw(struct roci_pd *pd, enum roci_mw_type type)
 	struct abi_alloc_mw body = {.pd = ((struct pd *)pd)->handle, .type = (uint32_t)type};
 	struct abi_alloc_mw_reply r;
 	struct mw *mw = calloc(1, sizeof(*mw));
-	int err = mw ? 0 : fail_const(ENOMEM, "no memory for a memory window");
+	int err = mw ? 0
+		     : fail_const(ENOMEM,
+			       "out of memory for a memory window: free some memory and try again");
 
 	if (!err)
 		err = call_plain(

@@ -3,7 +3,7 @@
 #include "roci.h"
 
 _Static_assert(
-	(int)ROCI_QPS_RESET == ABI_QPS_RESET && (int)ROCI_QPS_ERR == ABI_QPS_ERR, "states of a QP");
+	(int)ROCI_QPS_RESET == ABI_QPS_RESET && (int)ROCI_QPS_ERR == ABI_QPS_ERR, "QP states");
 
 #define NAME(table, i) \
 	((unsigned)(i) < sizeof(table) / sizeof((table)[0]) && (table)[i] ? (table)[i] : "unknown")
@@ -44,8 +44,8 @@ const char *roci_event_type_str(enum roci_event_type type)
 		[ROCI_EVENT_CQ_ERR] = "CQ overflowed",
 		[ROCI_EVENT_QP_FATAL] = "QP failed",
 		[ROCI_EVENT_QP_REQ_ERR] = "QP got an invalid request",
-		[ROCI_EVENT_QP_ACCESS_ERR] = "QP got a request without the right to it",
-		[ROCI_EVENT_COMM_EST] = "QP heard from its peer",
+		[ROCI_EVENT_QP_ACCESS_ERR] = "QP got a request that it does not permit",
+		[ROCI_EVENT_COMM_EST] = "QP received a first packet from its peer",
 		[ROCI_EVENT_SQ_DRAINED] = "send queue drained",
 		[ROCI_EVENT_DEVICE_FATAL] = "rocid is gone",
 		[ROCI_EVENT_PORT_ACTIVE] = "port is active",

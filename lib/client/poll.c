@@ -26,7 +26,7 @@ _Static_assert((int)ROCI_WC_GRH == ABI_WC_GRH && (int)ROCI_WC_WITH_IMM == ABI_WC
 	"enum roci_wc_flags");
 #define PUBLIC_FLAGS (ABI_WC_GRH | ABI_WC_WITH_IMM | ABI_WC_WITH_INV)
 
-/* --- whose completion it is ------------------------------------------------------------- */
+/* --- owner of a completion --------------------------------------------------------------- */
 
 static struct qp *find_qp(const struct cq *cq, uint32_t qpn)
 {
@@ -39,8 +39,8 @@ static struct qp *find_qp(const struct cq *cq, uint32_t qpn)
 	return &cq->pub == qp->pub.send_cq ? qp : map_entry(n, struct qp, in_recv_cq);
 }
 
-/* Whose completion @p e is. Mostly of the QP that had the one before.  @return NULL: nobody's, or
- * by way of an SRQ of XRC. */
+/* @return the owner of completion @p e, which mostly is that of the previous one; NULL: unknown, or
+ * an XRC message that used an SRQ. */
 static struct qp *owner_of(struct cq *cq, const struct abi_cqe *e)
 {
 	if (unlikely(e->srqn))
@@ -59,7 +59,7 @@ static struct queue *queue_of(struct qp *qp, const struct abi_cqe *e)
 	return e->opcode & ABI_WC_RECV ? &qp->rq : &qp->sq;
 }
 
-/* Counts a completed request of the queue, which frees its slot. */
+/* Counts a completed request of the queue, whose slot becomes free. */
 static void account(struct qp *qp, struct queue *q, const struct abi_cqe *e)
 {
 	uint32_t polled;
@@ -75,7 +75,7 @@ static void account(struct qp *qp, struct queue *q, const struct abi_cqe *e)
 	atomic_store_explicit(&q->polled, polled + 1, memory_order_release);
 }
 
-/* @p qp: for the program's number of it, which differs for QP1; NULL: another program's. */
+/* @p qp: has the program's number for it, which differs for QP1; NULL: another program's. */
 static void to_wc(const struct abi_cqe *e, const struct qp *qp, struct roci_wc *wc)
 {
 	*wc = (struct roci_wc){
@@ -115,16 +115,16 @@ static struct sink behind(struct sink s, int n)
 	return (struct sink){s.wc + n, s.net ? s.net + n : NULL};
 }
 
-/* Within one call the index may lag by less than a quarter of the ring. */
+/* Within one call, the published index may lag by less than a quarter of the ring. */
 static ALWAYS_INLINE void publish_due(struct lane *lane)
 {
 	if (lane->head - lane->published >= (lane->from->depth + 3) / 4)
 		publish(lane);
 }
 
-/* The next completion of a lane, which stays where it is until the next call: its slot is published
- * only then, or by publish(). A QP that has moved to another worker may have older completions in
- * another lane, which must be returned first (decision 0040). *held: this lane waits for that. */
+/* Takes the next completion of a lane, which stays valid until the next call: its slot is published
+ * only then, or by publish(). If a QP has moved to another worker, older completions may be in
+ * another lane and must be returned first (decision 0040). *held: this lane waits for that. */
 static ALWAYS_INLINE const struct abi_cqe *take(
 	struct cq *cq, uint32_t i, struct qp **owner, bool *held)
 {
@@ -153,8 +153,8 @@ static ALWAYS_INLINE const struct abi_cqe *take(
 		lane->head++;
 		if (qp)
 			account(qp, q, e);
-		/* XRC-05: for any QP, perhaps another program's. Otherwise a completion without a
-		 * QP belongs to one that was reset or destroyed (QPS-16, CQ-12). */
+		/* XRC-05: it may be of any QP, even another program's. Any other completion without
+		 * a QP belongs to one that was reset or destroyed (QPS-16, CQ-12). */
 		if (qp || e->srqn) {
 			*owner = qp;
 			return e;
@@ -174,7 +174,7 @@ static int poll_lane(struct cq *cq, uint32_t i, int max, struct sink out, bool *
 			to_net(e, &out.net[n]);
 		n++;
 	}
-	/* CQ-01: the program may count on the room of all that it has taken. */
+	/* CQ-01: the program may rely on the room of all completions that it has taken. */
 	publish(&cq->lane[i]);
 	return n;
 }
@@ -198,7 +198,7 @@ static bool flush_qp(struct map_node *node, void *arg)
 	return f->n == f->max;
 }
 
-/* rocid is gone and the lanes are empty: flushes the outstanding requests in its place. */
+/* rocid is gone and the lanes are empty: flushes the outstanding requests on its behalf. */
 static int poll_dead(struct cq *cq, int max, struct roci_wc *wc)
 {
 	struct flush f = {.cq = cq, .max = max, .wc = wc};
@@ -209,7 +209,7 @@ static int poll_dead(struct cq *cq, int max, struct roci_wc *wc)
 	return f.n;
 }
 
-/* Each round starts at the lane after the one where the last round ended. */
+/* Each round starts at the lane after the last one of the previous round. */
 static int poll_round(struct cq *cq, int max, struct sink out, bool *held)
 {
 	int n = 0;
@@ -222,8 +222,8 @@ static int poll_round(struct cq *cq, int max, struct sink out, bool *held)
 	return n;
 }
 
-/* A lane that was held may continue after the others: fewer than `max` must mean that the queue is
- * empty. The completion that it waits for is there, because it was written earlier. */
+/* A held lane may be able to continue after the others, and fewer than `max` must mean that the
+ * queue is empty. The completion that it waits for was written earlier, so it is there. */
 static int poll_lanes(struct cq *cq, int max, struct sink out)
 {
 	int n = 0;
@@ -239,7 +239,7 @@ static int poll_lanes(struct cq *cq, int max, struct sink out)
 }
 
 /* Workers may already write to a ring that the resizing thread has not received yet. Returning 0
- * then would mislead a thread that has armed the queue and is about to sleep. */
+ * now would mislead a thread that has armed the queue and is about to sleep. */
 static bool ring_is_due(const struct cq *cq)
 {
 	const struct abi_cq *shared = (const struct abi_cq *)cq->region.base;
@@ -254,7 +254,7 @@ static int poll_cq(struct roci_cq *c, int num_entries, struct sink out)
 	int n;
 
 	if (num_entries <= 0) /* CQ-13 */
-		return num_entries ? fail_const(-EINVAL, "the number of entries is negative") : 0;
+		return num_entries ? fail_const(-EINVAL, "num_entries must not be negative") : 0;
 	spin_lock(&cq->lock); /* CQ-13 */
 	n = poll_lanes(cq, num_entries, out);
 	while (n == 0 && ring_is_due(cq)) {
@@ -270,7 +270,7 @@ static int poll_cq(struct roci_cq *c, int num_entries, struct sink out)
 		bool look = ++cq->empty % POLLS_PER_LOOK == 0;
 
 		if (context_dead(context_of(c->context), look)) {
-			/* Its last completions may have arrived between the two checks. */
+			/* The last completions may have arrived between the two checks. */
 			n = poll_lanes(cq, num_entries, out);
 			if (n == 0)
 				n = poll_dead(cq, num_entries, out.wc);
@@ -297,7 +297,7 @@ int roci_poll_cq_net(
 
 static bool take_next(struct cq *cq, struct roci_reader *r)
 {
-	bool held; /* the completion that a lane waits for is in one of the others */
+	bool held; /* a lane waits for a completion that is in another one */
 
 	for (uint32_t i = 0; i < cq->lanes; i++) {
 		struct qp *qp;
@@ -305,7 +305,7 @@ static bool take_next(struct cq *cq, struct roci_reader *r)
 
 		if (likely(e)) {
 			r->cqe = e;
-			r->qp = &qp->pub; /* the first member: NULL of NULL */
+			r->qp = &qp->pub; /* the first member, so NULL gives NULL */
 			return true;
 		}
 		if (++cq->next == cq->lanes)
@@ -314,7 +314,7 @@ static bool take_next(struct cq *cq, struct roci_reader *r)
 	return false;
 }
 
-/* One of the requests that were outstanding when rocid died, as a completion. */
+/* Returns as a completion a request that was outstanding when rocid died. */
 static bool take_flushed(struct cq *cq, struct roci_reader *r)
 {
 	struct roci_wc wc;
@@ -333,7 +333,7 @@ static bool take_flushed(struct cq *cq, struct roci_reader *r)
 	return true;
 }
 
-/* @return 0 or why there is none. */
+/* @return 0, or the reason why there is no completion. */
 static int take_when_empty(struct cq *cq, struct roci_reader *r)
 {
 	while (ring_is_due(cq)) {

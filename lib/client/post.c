@@ -12,22 +12,22 @@
 _Static_assert(sizeof(struct roci_sge) == sizeof(struct abi_sge) &&
 		       offsetof(struct roci_sge, length) == offsetof(struct abi_sge, length) &&
 		       offsetof(struct roci_sge, lkey) == offsetof(struct abi_sge, lkey),
-	"struct roci_sge is copied as it is");
+	"struct roci_sge is copied without conversion");
 
 enum op_flags {
 	OP_IMM = 1 << 0,
 	OP_RDMA = 1 << 1,
-	OP_INLINE = 1 << 2, /* its data may be inline */
-	OP_RC = 1 << 3,	    /* services that support it */
+	OP_INLINE = 1 << 2, /* the data may be inline */
+	OP_RC = 1 << 3,	    /* the services that support it */
 	OP_UC = 1 << 4,
 	OP_ATOMIC = 1 << 5,
 	OP_INV = 1 << 6,
-	OP_WORD = 1 << 7, /* its payload is 8 bytes */
-	OP_BARE = 1 << 8, /* has no payload */
+	OP_WORD = 1 << 7, /* the payload is 8 bytes */
+	OP_BARE = 1 << 8, /* no payload */
 	OP_UD = 1 << 9,
 };
 
-/* If you add an opcode: add it here and in enum roci_wr_opcode, and its operands to put_send(). */
+/* For a new opcode: add it here and to enum roci_wr_opcode, and its operands to put_send(). */
 static const uint16_t ops[] = {
 	[ROCI_WR_RDMA_WRITE] = OP_RC | OP_UC | OP_RDMA | OP_INLINE,
 	[ROCI_WR_RDMA_WRITE_WITH_IMM] = OP_RC | OP_UC | OP_RDMA | OP_INLINE | OP_IMM,
@@ -63,7 +63,7 @@ static void *entry(const struct queue *q, uint32_t idx)
 	return q->entries + (size_t)(idx & (q->depth - 1)) * q->stride;
 }
 
-/* Hands an entry to rocid: its mark is the last word written. */
+/* Hands an entry to rocid by writing its mark last. */
 static void hand_over(struct queue *q, uint32_t *ctl, uint32_t value)
 {
 	value |= abi_phase(q->producer, q->depth);
@@ -77,7 +77,7 @@ static void hand_over(struct queue *q, uint32_t *ctl, uint32_t value)
  * Moves the tail past complete requests. A signaled request is complete when its completion was
  * polled, and so are all requests before it. An unsignaled one has no completion, so rocid's
  * consumer index decides, but only while no signaled request precedes it. So the tail never passes
- * rocid's consumer, although the index may lag.
+ * rocid's consumer index, although that may lag.
  */
 static void sq_reclaim(struct queue *q)
 {
@@ -109,7 +109,7 @@ void sq_failed(struct queue *q, uint32_t index)
 	/* Otherwise the consumer index has moved the tail past it. */
 	if (index - q->tail < q->producer - q->tail) {
 		q->tail = index + 1;
-		/* All successes so far came before it: completions are polled in order. */
+		/* Completions are polled in order, so all successes so far preceded it. */
 		q->counted = atomic_load_explicit(&q->polled, memory_order_relaxed);
 	}
 	spin_unlock(&q->lock);
@@ -117,7 +117,7 @@ void sq_failed(struct queue *q, uint32_t index)
 
 /* --- sending ---------------------------------------------------------------------------- */
 
-/* Requests without payload, but with operands of their own. */
+/* Checks requests without payload that have operands of their own. */
 static int check_bare(const struct roci_send_wr *wr)
 {
 	const unsigned types = ROCI_FLUSH_GLOBAL | ROCI_FLUSH_PERSISTENT;
@@ -134,7 +134,7 @@ static int check_bare(const struct roci_send_wr *wr)
 	if (wr->opcode != ROCI_WR_BIND_MW)
 		return 0;
 	if (!wr->bind_mw.mw || (info->length && !info->mr))
-		return fail_const(EINVAL, "a bind needs a window, and an MR to bind it to");
+		return fail_const(EINVAL, "a bind needs a window and an MR to bind it to");
 	if ((wr->bind_mw.rkey ^ wr->bind_mw.mw->rkey) & ~0xFFu)
 		return fail(EINVAL,
 			"rkey 0x%x is not the window's, 0x%x: only the low 8 bits may differ "
@@ -143,16 +143,17 @@ static int check_bare(const struct roci_send_wr *wr)
 	return 0;
 }
 
-/* Requests with operands of their own, or with a payload of fixed length. */
+/* Checks requests with operands of their own or with a payload of fixed length. */
 static NOINLINE int check_operands(const struct roci_send_wr *wr, unsigned op, uint64_t length)
 {
 	if (op & OP_ATOMIC && (wr->num_sge != 1 || length != ATOMIC_LEN))
 		return fail(EINVAL,
-			"an atomic needs one SGE of 8 bytes for the original word: this one has "
+			"an atomic needs one SGE of 8 bytes for the original word, but this one "
+			"has "
 			"%d of %llu bytes",
 			wr->num_sge, (unsigned long long)length);
 	if (op & OP_WORD && length != ATOMIC_LEN) /* FLU-08 */
-		return fail(EINVAL, "an ATOMIC WRITE writes 8 bytes: this one has %llu",
+		return fail(EINVAL, "an ATOMIC WRITE writes 8 bytes, but this one has %llu",
 			(unsigned long long)length);
 	return op & OP_BARE ? check_bare(wr) : 0;
 }
@@ -177,7 +178,7 @@ static int check_send(const struct qp *qp, const struct roci_send_wr *wr, uint64
 							 : "an RC",
 			op);
 	if (wr->send_flags & ~(unsigned)FLAGS_KNOWN)
-		return fail(EINVAL, "send_flags %#x has bits that libroci does not know",
+		return fail(EINVAL, "send_flags %#x has bits that libroci does not support",
 			wr->send_flags);
 	if (wr->num_sge < 0 || (unsigned)wr->num_sge > qp->sq.max_sge) /* REQ-17 */
 		return fail(EINVAL,
@@ -206,12 +207,12 @@ static int check_send(const struct qp *qp, const struct roci_send_wr *wr, uint64
 	return 0;
 }
 
-/* Further requirements of a datagram. */
+/* Checks further requirements of a datagram. */
 static int check_datagram(const struct qp *qp, const struct roci_send_wr *wr)
 {
 	if (!wr->wr.ud.ah || wr->wr.ud.ah->pd != qp->pub.pd)
 		return fail_const(EINVAL, "a datagram needs an address handle of its QP's PD: "
-					  "set wr.ud.ah to one of roci_create_ah()");
+					  "set wr.ud.ah to one from roci_create_ah()");
 	return 0;
 }
 
@@ -220,7 +221,7 @@ static void put_inline(struct abi_wqe *w, const struct roci_send_wr *wr)
 	uint8_t *to = (uint8_t *)w + ABI_WQE_HDR;
 
 	for (int i = 0; i < wr->num_sge; i++) {
-		/* REQ-15: the program's own addresses; lkeys are ignored. */
+		/* REQ-15: addresses of the program itself; lkeys are ignored. */
 		if (wr->sg_list[i].length)
 			memcpy(to, (const void *)(uintptr_t)wr->sg_list[i].addr,
 				wr->sg_list[i].length);
@@ -228,7 +229,7 @@ static void put_inline(struct abi_wqe *w, const struct roci_send_wr *wr)
 	}
 }
 
-/* The operands precede the SGE, and occupy the place of the first one. */
+/* The operands precede the SGE, in the place of the usual first one. */
 static void put_atomic(struct abi_wqe *w, const struct roci_send_wr *wr)
 {
 	w->remote_addr = wr->wr.atomic.remote_addr;
@@ -268,7 +269,7 @@ static NOINLINE void put_operands(struct abi_wqe *w, const struct roci_send_wr *
 		put_bind(w, wr);
 		break;
 	case ROCI_WR_LOCAL_INV:
-		break; /* its key is in place */
+		break; /* the key is in place already */
 	default:
 		put_atomic(w, wr);
 		break;
@@ -285,7 +286,7 @@ static void put_datagram(struct abi_wqe *w, const struct roci_send_wr *wr)
 
 static uint32_t wqe_flags(const struct qp *qp, unsigned send_flags)
 {
-	/* Branch-free: each bit is moved. REQ-14 */
+	/* Branch-free: moves each bit. REQ-14 */
 	return (qp->sq_sig_all ? ABI_WQE_SIGNALED : 0) |
 	       (send_flags & ROCI_SEND_SIGNALED ? ABI_WQE_SIGNALED : 0) |
 	       (send_flags & ROCI_SEND_SOLICITED ? ABI_WQE_SOLICITED : 0) |
@@ -293,7 +294,7 @@ static uint32_t wqe_flags(const struct qp *qp, unsigned send_flags)
 	       (send_flags & ROCI_SEND_INLINE ? ABI_WQE_INLINE : 0);
 }
 
-/* Mostly one: not worth a call. */
+/* Usually one: not worth a call. */
 static void put_sges(uint8_t *to, const struct roci_sge *sge, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
@@ -309,7 +310,7 @@ static void put_send(struct qp *qp, const struct roci_send_wr *wr, uint64_t leng
 	unsigned op = ops[wr->opcode];
 
 	w->wr_id = wr->wr_id;
-	if (op & (OP_IMM | OP_INV)) /* the key to invalidate is in the same place, in both */
+	if (op & (OP_IMM | OP_INV)) /* both have the immediate data or key in the same place */
 		w->imm = wr->imm_data;
 	if (qp->datagram)
 		put_datagram(w, wr);
@@ -342,8 +343,8 @@ static uint32_t worker_of(const struct context *ctx, const struct qp *qp)
 	return bell && bell <= ctx->workers ? bell - 1 : qp->worker;
 }
 
-/* Rings, and wakes the worker if it sleeps. As with the mark and need_doorbell, either the worker
- * sees the bell when it checks once more, or we see that it sleeps. */
+/* Rings the bell, and wakes the worker if it sleeps. As with the mark and need_doorbell, either the
+ * worker sees the bell in its final check, or we see that it sleeps. */
 static void ring(const struct qp *qp)
 {
 	static const uint64_t one = 1;
@@ -362,9 +363,9 @@ static void ring(const struct qp *qp)
 	(void)n; /* cannot overflow: it counts to 2^64 */
 }
 
-/* After the last entry of a post call: one fence for all entries, then the bell if rocid has
- * stopped looking. Either it sees the entries when it looks again after asking for the bell, or we
- * see that it asked. */
+/* Called after the last entry of a post call: one fence for all entries, then the bell if rocid has
+ * stopped polling the ring. Either it sees the entries when it looks again after requesting the
+ * bell, or we see the request. */
 static void ring_bell(struct qp *qp, struct queue *q)
 {
 	atomic_store_explicit(&q->shared->producer, q->producer, memory_order_release);
@@ -387,10 +388,10 @@ static int may_post(const struct qp *qp, uint32_t first)
 	return 0;
 }
 
-/* Most requests are SENDs and WRITEs of one SGE. All that could be wrong with one is asked
- * together, and it is put without asking again what it is.
- * @return false when @p wr is of another kind, or wrong, or there may be no room: see the long
- * way. */
+/* Fast path for SENDs and WRITEs of one SGE, which most requests are. Makes all checks at once, and
+ * writes the entry without examining the opcode again.
+ * @return false if @p wr is of another kind or invalid, or there may be no room: take the slow
+ * path. */
 static ALWAYS_INLINE bool post_plain(struct qp *qp, const struct roci_send_wr *wr)
 {
 	const unsigned flags = ROCI_SEND_SIGNALED | ROCI_SEND_SOLICITED;
@@ -425,7 +426,7 @@ int roci_post_send(
 
 	spin_lock(&q->lock);
 	before = q->producer;
-	err = may_post(qp, ROCI_QPS_RTS); /* REQ-20, QPS-17; SQD, SQE and ERR come after it */
+	err = may_post(qp, ROCI_QPS_RTS); /* REQ-20, QPS-17; SQD, SQE and ERR are greater */
 	for (; !err && wr; wr = wr->next) {
 		uint64_t length;
 
@@ -443,7 +444,7 @@ int roci_post_send(
 	if (q->producer != before)
 		ring_bell(qp, q);
 	spin_unlock(&q->lock);
-	if (err && bad_wr) /* REQ-17: those before it stay posted */
+	if (err && bad_wr) /* REQ-17: the requests before it stay posted */
 		*bad_wr = wr;
 	return err;
 }
@@ -470,8 +471,9 @@ int roci_build_begin(struct roci_qp *p, struct roci_builder *b)
 
 	spin_lock(&q->lock);
 	b->next = q->producer;
-	b->limit = q->tail + q->depth;
-	return may_post(qp, ROCI_QPS_RTS);
+	b->err = may_post(qp, ROCI_QPS_RTS);
+	b->limit = likely(!b->err) ? q->tail + q->depth : b->next;
+	return b->err;
 }
 
 int roci_build_room(struct roci_qp *p, struct roci_builder *b)
@@ -485,8 +487,8 @@ int roci_build_room(struct roci_qp *p, struct roci_builder *b)
 	return 0;
 }
 
-/* Each entry's mark is still that of the last lap: the other one hands it over. */
-void roci_build_commit(struct roci_qp *p, struct roci_builder *b)
+/* Each entry still has the mark of the previous lap: flipping it hands the entry over. */
+int roci_build_commit(struct roci_qp *p, struct roci_builder *b)
 {
 	struct qp *qp = (struct qp *)p;
 	struct queue *q = &qp->sq;
@@ -500,6 +502,7 @@ void roci_build_commit(struct roci_qp *p, struct roci_builder *b)
 	q->producer = b->next;
 	ring_bell(qp, q);
 	spin_unlock(&q->lock);
+	return 0;
 }
 
 void roci_build_abort(struct roci_qp *p)
@@ -579,7 +582,7 @@ int sq_flush(struct qp *qp, int max, struct roci_wc *wc)
 
 	spin_lock(&q->lock);
 	sq_reclaim(q);
-	/* rocid advances the index after the completions, all of which have been polled. */
+	/* rocid advances the index after writing the completions, all of which have been polled. */
 	if ((int32_t)(consumer - q->tail) > 0)
 		q->tail = consumer;
 	while (n < max && (int32_t)(q->producer - q->tail) > 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Queue pairs: create, modify, query, destroy. rocid enforces the rules of the states. */
+/* Queue pairs: create, modify, query, destroy. rocid enforces the rules for states. */
 #include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
@@ -89,7 +89,7 @@ static void set_up(struct qp *qp, const struct abi_create_qp_reply *r)
 	atomic_init(&qp->state, ROCI_QPS_RESET);
 }
 
-/* Asks rocid for the QP and maps its rings. */
+/* Creates the QP in rocid and maps its rings. */
 static int make_qp(struct context *ctx, struct qp *qp, const struct abi_create_qp *body)
 {
 	struct abi_create_qp_reply r;
@@ -110,7 +110,7 @@ static int make_qp(struct context *ctx, struct qp *qp, const struct abi_create_q
 	return 0;
 }
 
-/* Counts the QP as a user of its CQs and SRQ, or no longer; context.lock is held. */
+/* Adds @p step to the number of users of the QP's CQs and SRQ; context.lock is held. */
 static void use_parts(struct qp *qp, int step)
 {
 	if (qp->pub.send_cq) {
@@ -138,7 +138,7 @@ static int enter(struct context *ctx, struct qp *qp)
 	if (known)
 		return 0;
 	cq_detach_qp(qp);
-	return fail_const(ENOMEM, "no memory for a queue pair");
+	return fail_const(ENOMEM, "out of memory for a queue pair: free some memory and try again");
 }
 
 static void free_qp(struct qp *qp)
@@ -174,15 +174,15 @@ static int check_init(const struct roci_pd *pd, const struct roci_qp_init_attr *
 		return fail_const(EINVAL, "the CQs of a QP must belong to its PD's context");
 	if (a->srq && a->srq->context != pd->context)
 		return fail_const(EINVAL, "the SRQ of a QP must belong to its PD's context");
-	if ((uint32_t)a->qp_type == ABI_QPT_SMI) /* QPS-24; qp_type may not have been set at all */
+	if ((uint32_t)a->qp_type == ABI_QPT_SMI) /* QPS-24; perhaps qp_type was never set */
 		return fail_const(EINVAL,
-			"qp_type is 0, that of QP0, which RoCE does not have: set "
+			"qp_type is 0, the type of QP0, which does not exist on RoCE: set "
 			"ROCI_QPT_RC");
 	if (a->qp_type != ROCI_QPT_RC && a->qp_type != ROCI_QPT_UC && a->qp_type != ROCI_QPT_UD &&
 		a->qp_type != ROCI_QPT_GSI && a->qp_type != ROCI_QPT_XRC_SEND) /* QPS-25 */
 		return fail(EOPNOTSUPP,
 			"QP type %d is not supported: use ROCI_QPT_RC, ROCI_QPT_UC, ROCI_QPT_UD, "
-			"or those of XRC",
+			"or an XRC type",
 			a->qp_type);
 	return 0;
 }
@@ -244,7 +244,9 @@ struct roci_qp *roci_create_qp(struct roci_pd *pd, struct roci_qp_init_attr *att
 		return NULL;
 	}
 	qp = calloc(1, sizeof(*qp));
-	err = qp ? create_qp(pd, &a, qp) : fail_const(ENOMEM, "no memory for a queue pair");
+	err = qp ? create_qp(pd, &a, qp)
+		 : fail_const(ENOMEM,
+			   "out of memory for a queue pair: free some memory and try again");
 	if (err) {
 		if (qp)
 			free_qp(qp);
@@ -363,9 +365,10 @@ static int check_attr(const struct roci_qp_attr *a, int mask)
 			"not support: %#x",
 			(unsigned)mask, (unsigned)(mask & ~MASK_KNOWN));
 	if (mask & ROCI_QP_STATE && (unsigned)a->qp_state > ROCI_QPS_ERR)
-		return fail(EINVAL, "there is no QP state %d", (int)a->qp_state);
+		return fail(EINVAL, "qp_state %d is not an enum roci_qp_state", (int)a->qp_state);
 	if (mask & ROCI_QP_CUR_STATE && (unsigned)a->cur_qp_state > ROCI_QPS_ERR)
-		return fail(EINVAL, "there is no QP state %d", (int)a->cur_qp_state);
+		return fail(EINVAL, "cur_qp_state %d is not an enum roci_qp_state",
+			(int)a->cur_qp_state);
 	if (mask & ROCI_QP_PATH_MTU && (a->path_mtu < ROCI_MTU_256 || a->path_mtu > ROCI_MTU_4096))
 		return fail(EINVAL,
 			"path_mtu %d is not an enum roci_mtu: use ROCI_MTU_256 .. ROCI_MTU_4096 "
@@ -421,7 +424,7 @@ int roci_limit_qp(struct roci_qp *q, const struct roci_rate_limit *rate)
 	return call_plain(context_of(q->context), ABI_LIMIT_QP, &body, sizeof(body), NULL, 0);
 }
 
-/* QPS-21: the state may have changed without our doing. */
+/* QPS-21: the state may have changed without our involvement. */
 static int query(struct qp *qp, struct roci_qp_attr *a)
 {
 	struct abi_handle body = {.handle = qp->handle};
@@ -457,7 +460,7 @@ int roci_query_qp(
 	struct roci_qp_attr a;
 	int err = 0;
 
-	(void)mask; /* one message carries everything anyway */
+	(void)mask; /* one message carries all attributes anyway */
 	if (attr) {
 		err = query(qp, &a);
 		if (!err)

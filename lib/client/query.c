@@ -4,7 +4,7 @@
 #include "client.h"
 #include "gid.h"
 
-/* 8 ms: a worker that shares its CPU may pause for as long. */
+/* 8 ms: a worker that shares its CPU may pause that long. */
 #define ACK_DELAY 11
 
 _Static_assert(sizeof(((struct roci_device_attr *)0)->fw_ver) ==
@@ -134,7 +134,7 @@ int roci_query_gids(
 			if (err)
 				return -err;
 		}
-		/* Ascending, so that it ends. */
+		/* Must ascend, so that the loop ends. */
 		body.first = r.next > body.first ? r.next : 0;
 	} while (body.first && got < n);
 	return (int)got;
@@ -168,7 +168,7 @@ int roci_find_gid(struct roci_context *ctx, uint32_t port, const union roci_gid 
 
 	for (uint32_t i = 0; !err && i < attr.gid_tbl_len; i++) {
 		err = query_gid(ctx, port, i, &e);
-		/* Others may follow an empty entry (GID-03). */
+		/* Valid entries may follow an empty one (GID-03). */
 		if (!err && !is_empty(&e.gid) && e.gid_type == ROCI_GID_TYPE_ROCE_V2 &&
 			suits(&e.gid, peer))
 			return opts_write(entry, &e, sizeof(e), "roci_gid_entry");

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file roci_private.h
- * What libroci exports for lib/verbs alone, in the stanza ROCI_PRIVATE_0: no promise. Both are
- * built from one source, and the version of the stanza changes with anything here.
+ * Functions that libroci exports for lib/verbs only, in the stanza ROCI_PRIVATE_1, without a stable
+ * ABI: both libraries are built from the same source, and the stanza's version changes with
+ * anything here.
  */
 #ifndef ROCI_PRIVATE_H
 #define ROCI_PRIVATE_H
@@ -15,8 +16,8 @@
 /* --- a send queue, entry by entry (post.c) -------------------------------------------- */
 
 /**
- * Entries being written to a send queue that rocid cannot see yet: their marks are those of the
- * ring's last lap until roci_build_commit(). The queue's lock is held meanwhile.
+ * Entries being written to a send queue that rocid cannot see yet: they keep the marks of the
+ * previous lap until roci_build_commit(). The queue's lock is held meanwhile.
  */
 struct roci_builder {
 	uint8_t *entries;
@@ -25,32 +26,33 @@ struct roci_builder {
 	uint32_t max_sge;
 	uint32_t max_inline;
 	uint32_t next;	/* index of the entry to write */
-	uint32_t limit; /* first one without room, as far as is known */
+	uint32_t limit; /* first entry known to have no room; `next` after a failure */
+	int err;	/* of the first failure since roci_build_begin() */
 };
 
-/** Fills in what stays as long as the QP. */
+/** Fills in the members that never change during the life of the QP. */
 ROCI_API void roci_build_init(struct roci_qp *qp, struct roci_builder *b);
 
-/** Takes the lock.  @return 0, or why nothing can be posted: EINVAL (state), EIO. The lock is held
- * in either case. */
+/** Takes the lock.  @return b->err: 0, or why nothing can be posted: EINVAL (state), EIO. The lock
+ *  is held in either case. */
 ROCI_API int roci_build_begin(struct roci_qp *qp, struct roci_builder *b);
 
 /** Looks for room after b->next has reached b->limit.  @return 0 or ENOMEM. */
 ROCI_API int roci_build_room(struct roci_qp *qp, struct roci_builder *b);
 
-/** Hands the entries over, in order, and releases the lock. */
-ROCI_API void roci_build_commit(struct roci_qp *qp, struct roci_builder *b);
+/** Hands the entries over, in order, and releases the lock.  @return 0. */
+ROCI_API int roci_build_commit(struct roci_qp *qp, struct roci_builder *b);
 
-/** Forgets them and releases the lock. */
+/** Discards the entries and releases the lock. */
 ROCI_API void roci_build_abort(struct roci_qp *qp);
 
 /* --- a CQ, completion by completion (poll.c) --------------------------------------------- */
 
-/** Where a thread reads a CQ. */
+/** A thread's position in a CQ. */
 struct roci_reader {
 	const struct abi_cqe *cqe; /* valid until the next call */
-	const struct roci_qp *qp;  /* whose it is; NULL: see cqe->qpn */
-	bool dead;		   /* rocid is gone: `flushed` has what is left */
+	const struct roci_qp *qp;  /* its QP; NULL: see cqe->qpn */
+	bool dead;		   /* rocid is gone: `flushed` has the remaining requests */
 	struct abi_cqe flushed;
 };
 
@@ -58,30 +60,31 @@ struct roci_reader {
  *  free. */
 ROCI_API int roci_read_start(struct roci_cq *cq, struct roci_reader *r);
 
-/** Takes the next one.  @return 0; ENOENT: none. */
+/** Takes the next completion.  @return 0; ENOENT: none. */
 ROCI_API int roci_read_next(struct roci_cq *cq, struct roci_reader *r);
 
-/** Makes room for what was taken, and releases the lock. */
+/** Frees the slots that were taken, and releases the lock. */
 ROCI_API void roci_read_end(struct roci_cq *cq, struct roci_reader *r);
 
 /* --- sessions ---------------------------------------------------------------------------- */
 
-/** Ends the session at once: rocid destroys its objects. The caller destroys what is left,
- *  which asks nobody and waits for no acknowledgement, and then the context to be closed. */
+/** Ends the session at once: rocid destroys its objects. The caller then destroys the remaining
+ *  handles, which sends no requests and waits for no acknowledgement, and finally closes the
+ *  context. */
 ROCI_API void roci_abandon(struct roci_context *ctx);
 
-/** @return number of rocid's workers. */
+/** @return the number of rocid's workers. */
 ROCI_API uint32_t roci_workers(struct roci_context *ctx);
 
-/** madvise(2) for memory that may have been moved: it is cleared where the kernel would.
+/** madvise(2) for memory that may have been swapped (lib/arena): clears it if the kernel would.
  *  @return 0, or an errno. */
 ROCI_API int roci_madvise(void *addr, size_t len, int advice);
 
-/** @return in place of a PD, for an XRC target: the keys of each request are those of the PD of the
- * SRQ that it names. */
+/** @return a stand-in for the PD of an XRC target: each request uses the keys of the PD of its SRQ.
+ */
 ROCI_API struct roci_pd *roci_no_pd(struct roci_context *ctx);
 
-/** @return what names @p ah in work requests. */
+/** @return the number of @p ah for work requests. */
 ROCI_API uint32_t roci_ah_handle(const struct roci_ah *ah);
 
 /* --- communication manager ----------------------------------------------------------------- */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file spin.h
- * A lock for sections of a few dozen instructions. A holder that lost its CPU would make
- * others burn theirs, so they yield after a while.
+ * A lock for sections of a few dozen instructions. If the holder has lost its CPU, waiters would
+ * waste theirs, so they yield after a while.
  */
 #ifndef SPIN_H
 #define SPIN_H

@@ -87,7 +87,8 @@ static int enter(struct context *ctx, struct srq *srq)
 	if (known)
 		return 0;
 	call_destroy(ctx, ABI_DESTROY_SRQ, srq->handle);
-	return fail_const(ENOMEM, "no memory for a shared receive queue");
+	return fail_const(
+		ENOMEM, "out of memory for a shared receive queue: free some memory and try again");
 }
 
 static int check_init(const struct roci_pd *pd, const struct roci_srq_init_attr *a)
@@ -112,7 +113,9 @@ struct roci_srq *roci_create_srq(struct roci_pd *pd, struct roci_srq_init_attr *
 		err = check_init(pd, &a);
 	if (!err) {
 		srq = calloc(1, sizeof(*srq));
-		err = srq ? 0 : fail_const(ENOMEM, "no memory for a shared receive queue");
+		err = srq ? 0
+			  : fail_const(ENOMEM, "out of memory for a shared receive queue: free "
+					       "some memory and try again");
 	}
 	if (!err) {
 		body = (struct abi_create_srq){.pd = ((struct pd *)pd)->handle,
@@ -171,7 +174,7 @@ int roci_destroy_srq(struct roci_srq *s)
 
 /* --- attributes ------------------------------------------------------------------------- */
 
-/* No entry may be written while rocid copies them. */
+/* While it is set, no entry may be written, because rocid copies the entries. */
 static void set_moving(struct srq *srq, bool moving)
 {
 	spin_lock(&srq->queue.lock);
@@ -195,7 +198,7 @@ static int resize(struct srq *srq, const struct abi_modify_srq *body)
 	err = map_ring(srq, &ring, fd, &r);
 	spin_lock(&srq->queue.lock);
 	if (err) {
-		srq->ringless = true; /* rocid has left the old one */
+		srq->ringless = true; /* rocid no longer uses the old one */
 	} else {
 		set_ring(&srq->queue, &ring, &r);
 		region_unmap(&srq->ring);
@@ -260,7 +263,7 @@ static int check_recv(const struct srq *srq, const struct roci_recv_wr *wr)
 	return 0;
 }
 
-/* Waits while the ring is being replaced. */
+/* Takes the lock, but waits while the ring is being replaced. */
 static void lock_ring(struct srq *srq)
 {
 	spin_lock(&srq->queue.lock);
@@ -294,7 +297,7 @@ int roci_post_srq_recv(
 			break;
 		recv_put(q, wr);
 	}
-	/* No doorbell: workers look when a message arrives. */
+	/* No doorbell: workers check the ring when a message arrives. */
 	atomic_store_explicit(&q->shared->producer, q->producer, memory_order_release);
 	spin_unlock(&q->lock);
 	if (err && bad_wr)

@@ -34,7 +34,8 @@ struct roci_xrcd *roci_open_xrcd(struct roci_context *ctx, const struct roci_xrc
 	if (!err) {
 		xrcd = calloc(1, sizeof(*xrcd));
 		err = xrcd ? open_xrcd(context_of(ctx), &a, xrcd)
-			   : fail_const(ENOMEM, "no memory for an XRC domain");
+			   : fail_const(ENOMEM, "out of memory for an XRC domain: free some memory "
+						"and try again");
 	}
 	if (err) {
 		free(xrcd);

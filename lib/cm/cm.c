@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of connections: ids, how the peer's half is found, and what all states share. */
+/* The connection table: ids, lookup by the peer's identifiers, and helpers that all states share.
+ */
 #include "cm.h"
 #include <errno.h>
 #include <string.h>
@@ -13,7 +14,7 @@ static const char state_names[CM_STATES][16] = {"idle", "req-sent", "mra-req-rcv
 	"dreq-sent", "dreq-rcvd", "timewait", "rejected", "sidr-req-sent", "sidr-req-rcvd",
 	"sidr-done"};
 
-/* --- room ---------------------------------------------------------------------------------- */
+/* --- memory layout ------------------------------------------------------------------------- */
 
 static uint32_t buckets_for(uint32_t n)
 {
@@ -87,8 +88,8 @@ struct cm *cm_init(void *room, uint32_t conns, uint32_t listeners, const struct 
 
 /* --- ids ------------------------------------------------------------------------------------ */
 
-/* A permutation of 32 bits (Feistel): ids of slots and generations in a row have nothing in common.
- * A stranger who has one id could otherwise try the others' in a second. */
+/* A Feistel permutation of 32 bits, so that neighbouring slots and successive generations get
+ * unrelated ids. Otherwise a stranger who knows one id could guess the others within a second. */
 static uint32_t half(const struct cm *cm, uint32_t of, uint32_t round)
 {
 	const uint32_t key[2] = {of, round};
@@ -122,7 +123,7 @@ static uint32_t slot_of(const struct cm *cm, uint32_t id)
 	return (l << 16 | r) & SLOT_MASK;
 }
 
-/* CM-11: unique, not 0, and not to be guessed from another one. */
+/* CM-11: unique, nonzero, and unpredictable from any other id. */
 static uint32_t new_id(struct cm *cm, struct cm_conn *c)
 {
 	uint32_t slot = (uint32_t)(c - cm->conn), id;
@@ -147,7 +148,7 @@ static struct cm_conn *owned(const struct cm *cm, uint32_t id)
 	return c && c->owned ? c : NULL;
 }
 
-/* Slots that were used before come first: memory grows with the most that were in use at once. */
+/* Reuses slots before it touches new ones: memory grows only with the peak number in use. */
 static struct cm_conn *free_slot(struct cm *cm)
 {
 	struct cm_conn *c;
@@ -184,7 +185,7 @@ struct cm_conn *cm_alloc(struct cm *cm, const struct cm_path *path, uint64_t coo
 	return c;
 }
 
-/* --- how the peer's half is found ------------------------------------------------------------- */
+/* --- lookup by the peer's identifiers --------------------------------------------------------- */
 
 static uint32_t bucket_of(const struct cm *cm, enum cm_index by, uint64_t guid, uint32_t number)
 {
@@ -220,7 +221,7 @@ void cm_index_del(struct cm *cm, struct cm_conn *c, enum cm_index by)
 	c->indexed[by] = false;
 }
 
-/* A GUID is not more than what the peer says: the address must be the same, too. */
+/* A GUID is only what the peer claims, so the address must match, too. */
 bool cm_same_peer(const struct cm_conn *c, const struct cm_path *from)
 {
 	return c->path.net == from->net && c->path.vid == from->vid && c->path.port == from->port &&
@@ -250,8 +251,8 @@ static uint32_t *half_of(struct cm *cm, const struct cm_path *path)
 	return &cm->half_peer[hash_words(&cm->conf.seed, path->remote, 4) % CM_PEERS];
 }
 
-/* A peer may have as many as it leaves to the others: alone half of all, one of a hundred that take
- * what they can a hundredth, and the next one finds as much. */
+/* A peer may hold no more half-open connections than remain free for the others: alone, half of
+ * all; one of a hundred greedy peers, a hundredth, and as much stays free for the next one. */
 bool cm_half_room(struct cm *cm, const struct cm_listener *l, const struct cm_path *from)
 {
 	return l->waiting < l->backlog && cm->halves < cm->conf.half_open &&
@@ -323,7 +324,7 @@ void cm_event(struct cm *cm, struct cm_conn *c, enum cm_event_type type, unsigne
 	cm->ops.event(cm->arg, &e);
 }
 
-/* Nothing is left but what the user has of it. */
+/* Keeps only the handle that the user owns; without a user, frees the slot. */
 void cm_ended(struct cm *cm, struct cm_conn *c)
 {
 	if (!c->owned) {
@@ -337,7 +338,7 @@ void cm_ended(struct cm *cm, struct cm_conn *c)
 	c->state = CM_IDLE;
 }
 
-/* 4.096 us * 2^n, rounded as Linux does: 2^(n - 8) ms. Peers' values are limited: they could
+/* 4.096 us * 2^n, rounded as Linux does: 2^(n - 8) ms. Peers' values are capped, because they could
  * hold a connection for hours. */
 uint64_t cm_time(unsigned n)
 {
@@ -345,8 +346,7 @@ uint64_t cm_time(unsigned n)
 	return (n > 8 ? 1ull << (n - 8) : 1) * 1000000;
 }
 
-/* CM-25: twice the packet life, and the peer's delay where that is longer; Linux cm_ack_timeout().
- */
+/* CM-25: twice the packet lifetime, or the peer's ACK delay if longer; Linux cm_ack_timeout(). */
 uint8_t cm_ack_timeout(unsigned delay, unsigned life)
 {
 	unsigned t = life + 1;
@@ -358,17 +358,17 @@ uint8_t cm_ack_timeout(unsigned delay, unsigned life)
 	return t < 31 ? (uint8_t)t : 31;
 }
 
-/* CM-21, QPS-23: packets of the old connection are gone before the QPN is used again: twice the
- * packet life time, which the ACK time-out holds. */
+/* CM-21, QPS-23: packets of the old connection must die out before the QPN is reused. The ACK
+ * timeout covers twice the packet lifetime. */
 void cm_timewait(struct cm *cm, struct cm_conn *c, uint64_t now)
 {
-	cm_index_del(cm, c, CM_BY_REMOTE_QPN); /* the peer may use its own as soon as it likes */
+	cm_index_del(cm, c, CM_BY_REMOTE_QPN); /* the peer may reuse its QPN at once */
 	c->state = CM_TIMEWAIT;
 	wheel_arm(&cm->wheel, &c->timer, now + cm_time(c->ack_timeout));
 }
 
-/* --- looking
- * -------------------------------------------------------------------------------------- */
+/* --- queries
+ *  * ------------------------------------------------------------------------------------- */
 
 int cm_state_of(const struct cm *cm, uint32_t id)
 {
@@ -391,7 +391,7 @@ int cm_qp_attr(const struct cm *cm, uint32_t id, struct cm_qp_attr *a)
 	if (!c->remote_qpn)
 		return -EINVAL;
 	*a = (struct cm_qp_attr){.dest_qpn = c->remote_qpn,
-		/* each says where the other begins (IBA 12.7.31) */
+		/* each side announces where its own send queue starts (IBA 12.7.31) */
 		.rq_psn = c->local_psn,
 		.sq_psn = c->remote_psn,
 		.path_mtu = c->mtu,

@@ -21,7 +21,10 @@
 #include "hash.h"
 #include "mad.h"
 
-/** Where a peer is: a MAD comes and goes by the addresses of the connection (CM-09). */
+/** The DSCP bits of a traffic class belong to the connection, the ECN bits to each packet. */
+#define CM_DSCP 0xFCu
+
+/** Where a peer is: MADs use the addresses of the connection itself (CM-09). */
 struct cm_path {
 	uint8_t local[16];  /* GID, of IPv4 as ::ffff:a.b.c.d */
 	uint8_t remote[16]; /* GID */
@@ -35,9 +38,9 @@ struct cm_path {
 };
 
 enum cm_state {
-	CM_IDLE, /* ended, or not begun; belongs to its user */
+	CM_IDLE, /* ended or not started; belongs to its user */
 	CM_REQ_SENT,
-	CM_MRA_REQ_RCVD, /* the peer needs longer for our REQ */
+	CM_MRA_REQ_RCVD, /* the peer needs longer to answer our REQ */
 	CM_REQ_RCVD,
 	CM_MRA_REQ_SENT,
 	CM_REP_SENT,
@@ -48,7 +51,7 @@ enum cm_state {
 	CM_DREQ_SENT,
 	CM_DREQ_RCVD,
 	CM_TIMEWAIT,
-	CM_REJECTED, /* we rejected the REQ: its duplicates get the same REJ (CM-13) */
+	CM_REJECTED, /* we rejected the REQ; its duplicates get the same REJ (CM-13) */
 	CM_SIDR_REQ_SENT,
 	CM_SIDR_REQ_RCVD,
 	CM_SIDR_DONE, /* answered: duplicates get the same SIDR_REP */
@@ -58,12 +61,12 @@ enum cm_state {
 enum cm_event_type {
 	CM_EV_REQ,	     /* a listener has a new connection: `listener`, MAD, private data */
 	CM_EV_REP,	     /* the peer accepts; cm_rtu() is next */
-	CM_EV_ESTABLISHED,   /* RTU, or data before it */
+	CM_EV_ESTABLISHED,   /* by an RTU, or by data before it */
 	CM_EV_REJECTED,	     /* `reason`: enum cm_rej, and private data */
-	CM_EV_UNREACHABLE,   /* no answer after all retries; `reason`: message, enum cm_attr */
-	CM_EV_DISCONNECTED,  /* DREQ, DREP, or neither after all retries */
-	CM_EV_TIMEWAIT_EXIT, /* the QPN may be used again (CM-21) */
-	CM_EV_SIDR_REQ,	     /* a listener is asked for a QPN: cm_sidr_answer() is next */
+	CM_EV_UNREACHABLE,   /* retries exhausted; `reason`: the unanswered message, enum cm_attr */
+	CM_EV_DISCONNECTED,  /* DREQ, DREP, or retries exhausted */
+	CM_EV_TIMEWAIT_EXIT, /* the QPN may be reused (CM-21) */
+	CM_EV_SIDR_REQ,	     /* a request for a listener's QPN: cm_sidr_answer() is next */
 	CM_EV_SIDR_REP,	     /* `reason`: enum cm_sidr_status */
 	CM_EVENTS,
 };
@@ -71,13 +74,13 @@ enum cm_event_type {
 struct cm_event {
 	enum cm_event_type type;
 	uint32_t id;
-	uint64_t cookie;   /* of the connection; of the listener with CM_EV_REQ, CM_EV_SIDR_REQ */
-	uint32_t listener; /* with these two */
+	uint64_t cookie;   /* of the connection; CM_EV_REQ, CM_EV_SIDR_REQ: of the listener */
+	uint32_t listener; /* valid for these two */
 	unsigned reason;
 	const struct cm_path *path;
-	const uint8_t *mad;	     /* that brought it; NULL: a timer did */
-	const uint8_t *private_data; /* all of it: of a REQ or SIDR_REQ to the RDMA IP CM service */
-	size_t private_len;	     /* struct cma_hdr comes first, checked */
+	const uint8_t *mad;	     /* the cause; NULL: a timer */
+	const uint8_t *private_data; /* the whole field; to the RDMA IP CM service, */
+	size_t private_len;	     /* it begins with a checked struct cma_hdr */
 };
 
 /** The caller's side. */
@@ -93,20 +96,22 @@ struct cm_conf {
 	uint8_t max_retries;	  /* 15 (--cm-retries) */
 	uint8_t packet_life;	  /* 16: 0.26 s */
 	uint8_t ack_delay;	  /* local CA ACK delay, 15 */
-	uint32_t half_open;	  /* REQs that wait for an answer of a program, in all */
-	uint32_t strangers;	  /* answers to MADs that fit no connection, per second */
+	uint32_t half_open;	  /* total REQs that may wait for a program's answer */
+	uint32_t strangers;	  /* answers per second to MADs that match no connection */
 	struct hash_seed seed;	  /* random */
 	uint32_t id_seed;	  /* random */
 };
 
+#define CM_REASONS 36u /* up to 35, vendor option rejected */
+
 struct cm_count {
 	uint64_t rx[CM_ATTRS];
 	uint64_t tx[CM_ATTRS];
-	uint64_t repeated[CM_ATTRS];   /* sent again by a timer */
+	uint64_t repeated[CM_ATTRS];   /* retransmitted by a timer */
 	uint64_t duplicates[CM_ATTRS]; /* received again */
-	uint64_t ignored[CM_ATTRS];    /* ids, QPN, address or state do not fit */
+	uint64_t ignored[CM_ATTRS];    /* id, QPN, address or state does not match */
 	uint64_t bad[MAD_VERDICTS];
-	uint64_t refused[32]; /* REJs sent, by reason */
+	uint64_t refused[CM_REASONS]; /* REJs sent, by reason */
 	uint64_t strangers_limited;
 };
 
@@ -119,22 +124,23 @@ struct cm_param {
 	uint8_t initiator_depth;
 	uint8_t retry_count;
 	uint8_t rnr_retry;
-	uint8_t mtu;	   /* REQ: IB MTU code, 1..5 */
-	uint8_t transport; /* REQ: enum cm_transport */
+	uint8_t mtu;	     /* REQ: IB MTU code, 1..5 */
+	uint8_t transport;   /* REQ: enum cm_transport */
+	uint8_t packet_life; /* REQ: of the path; 0: from struct cm_conf */
 	bool flow_control;
 	bool srq;
-	const void *private_data; /* of a REQ to the RDMA IP CM service: cma_write() comes first */
+	const void *private_data; /* of a REQ to the RDMA IP CM service: cma_write() first */
 	size_t private_len;
 };
 
-/** Attributes for modify QP of our side (CM-23..25). */
+/** Attributes for modify QP on our side (CM-23..25). */
 struct cm_qp_attr {
 	uint32_t dest_qpn;
 	uint32_t rq_psn;
 	uint32_t sq_psn;
 	uint8_t path_mtu;
-	uint8_t max_rd_atomic;	    /* what we may have outstanding */
-	uint8_t max_dest_rd_atomic; /* what the peer may have */
+	uint8_t max_rd_atomic;	    /* that we may have outstanding */
+	uint8_t max_dest_rd_atomic; /* that the peer may have outstanding */
 	uint8_t timeout;
 	uint8_t retry_cnt;
 	uint8_t rnr_retry;
@@ -143,54 +149,55 @@ struct cm_qp_attr {
 
 struct cm;
 
-/** @return bytes for cm_init() with so many connections (at most 2^20) and listeners. */
+/** @return the bytes that cm_init() needs for @p conns connections (at most 2^20) and @p listeners.
+ */
 size_t cm_size(uint32_t conns, uint32_t listeners);
 
-/** Makes @p room, of cm_size() bytes aligned to 8 and all zero, a communication manager. A
- * connection's memory is not touched before it is needed. */
+/** Turns @p room, cm_size() zeroed bytes aligned to 8, into a communication manager. Memory of a
+ *  connection is not touched until it is needed. */
 struct cm *cm_init(void *room, uint32_t conns, uint32_t listeners, const struct cm_conf *conf,
 	const struct cm_ops *ops, void *arg, uint64_t now);
 
-/** The defaults of struct cm_conf; guid and seeds are the caller's. */
+/** The defaults of struct cm_conf; the caller sets guid and seeds. */
 struct cm_conf cm_defaults(void);
 
 /* --- driving -----------------------------------------------------------------------------------
  */
 
-/** A datagram of @p len bytes arrived at QP1 with @p from; anything may be in it. */
+/** A datagram of @p len bytes arrived at QP1 from @p from; its content is untrusted. */
 void cm_mad(
 	struct cm *cm, const struct cm_path *from, const uint8_t *mad, size_t len, uint64_t now);
 
-/** Does what is due at @p now. */
+/** Runs the timers that are due at @p now. */
 void cm_expire(struct cm *cm, uint64_t now);
 
-/** @return when cm_expire() is due, WHEEL_NEVER if nothing waits. */
+/** @return when to call cm_expire(), WHEEL_NEVER if no timer is armed. */
 uint64_t cm_deadline(const struct cm *cm);
 
 /* --- commands: 0 or a negative errno ------------------------------------------------------------
  */
 
 /**
- * Listens for @p service_id: at @p gid, at all addresses of IPv4 (::ffff:0.0.0.0) or of IPv6 (::),
- * or at every address (NULL).
- * @param listener	set to its number
+ * Listens for @p service_id: at @p gid, at all IPv4 addresses (::ffff:0.0.0.0), at all IPv6
+ * addresses (::), or at every address (NULL).
+ * @param listener set to its number
  * @return -EADDRINUSE, or -ENOMEM if there are too many listeners
  */
 int cm_listen(struct cm *cm, uint64_t service_id, const uint8_t gid[16], uint32_t backlog,
 	uint64_t cookie, uint32_t *listener);
 
-/** The user has heard of the request @p id: it no longer counts to the backlog of its listener, as
- *  in Linux. -ENOENT. */
+/** The user has received the event of request @p id, which leaves the backlog of its
+ *  listener, as in Linux. -ENOENT. */
 int cm_heard(struct cm *cm, uint32_t id);
 
-/** Ends @p listener; REQs and SIDR_REQs that its user has not heard of are rejected. -ENOENT. */
+/** Ends @p listener; rejects REQs and SIDR_REQs whose event was not received. -ENOENT. */
 int cm_unlisten(struct cm *cm, uint32_t listener, uint64_t now);
 
 /** Sends a REQ. @param id set to the connection. -ENOMEM: no room; -EINVAL: bad @p p. */
 int cm_connect(struct cm *cm, const struct cm_path *path, uint64_t service_id,
 	const struct cm_param *p, uint64_t cookie, uint32_t *id, uint64_t now);
 
-/** Events of the connection have @p cookie from now on. -ENOENT. */
+/** Later events of the connection carry @p cookie. -ENOENT. */
 int cm_adopt(struct cm *cm, uint32_t id, uint64_t cookie);
 
 /** Passive: sends the REP, with depths limited to what the REQ allows (CM-22). */
@@ -203,42 +210,41 @@ int cm_rtu(struct cm *cm, uint32_t id, const void *private_data, size_t len, uin
 int cm_reject(struct cm *cm, uint32_t id, enum cm_rej reason, const void *private_data, size_t len,
 	uint64_t now);
 
-/** Asks the peer for 4.096 us * 2^@p service_timeout more before the answer (CM-18). */
+/** Asks the peer to wait 4.096 us * 2^@p service_timeout longer for the answer (CM-18). */
 int cm_mra(struct cm *cm, uint32_t id, uint8_t service_timeout, uint64_t now);
 
 /** Data arrived before the RTU (CM-16). */
 int cm_established(struct cm *cm, uint32_t id, uint64_t now);
 
-/** Sends DREQ, or the DREP that the peer waits for. */
+/** Sends a DREQ, or the DREP for which the peer waits. */
 int cm_disconnect(struct cm *cm, uint32_t id, const void *private_data, size_t len, uint64_t now);
 
-/** The user gives the connection up, in any state; the peer learns of it. No event follows. */
+/** The user gives up the connection, in any state; the peer is notified. No event follows. */
 int cm_destroy(struct cm *cm, uint32_t id, uint64_t now);
 
-/** Asks for the QPN of @p service_id (CM-31). */
+/** Requests the QPN that serves @p service_id (CM-31). */
 int cm_sidr(struct cm *cm, const struct cm_path *path, uint64_t service_id,
 	const void *private_data, size_t len, uint64_t cookie, uint32_t *id, uint64_t now);
 
 int cm_sidr_answer(struct cm *cm, uint32_t id, enum cm_sidr_status status, uint32_t qpn,
 	uint32_t qkey, const void *private_data, size_t len, uint64_t now);
 
-/* --- looking ------------------------------------------------------------------------------------
- */
+/* --- queries ---------------------------------------------------------------------------------- */
 
-/** @return the state, -ENOENT if @p id is none. */
+/** @return the state, -ENOENT if @p id is unknown. */
 int cm_state_of(const struct cm *cm, uint32_t id);
 
 const char *cm_state_name(enum cm_state s);
 
-/** -ENOENT, or -EINVAL while the peer's part is not known. */
+/** @return -ENOENT, or -EINVAL while the peer's QPN is unknown. */
 int cm_qp_attr(const struct cm *cm, uint32_t id, struct cm_qp_attr *a);
 
 const struct cm_count *cm_counters(const struct cm *cm);
 
-/** @return connections in use, TIMEWAIT and rejected ones included. */
+/** @return connections in use, including those in TIMEWAIT and rejected ones. */
 uint32_t cm_used(const struct cm *cm);
 
-/** @return REQs and SIDR_REQs that wait for a program's answer. */
+/** @return REQs and SIDR_REQs waiting for a program's answer. */
 uint32_t cm_half_open(const struct cm *cm);
 
 #endif

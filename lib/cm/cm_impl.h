@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Shared by the parts of the communication manager. The thread that calls it writes all of it. */
+/* Shared by the parts of the communication manager. Only the thread that calls it writes any of
+ * this. */
 #ifndef CM_IMPL_H
 #define CM_IMPL_H
 
@@ -11,14 +12,14 @@
 #define CM_NONE	      UINT32_MAX
 #define CM_SLOT_BITS  20u
 #define CM_PEERS      1024u
-#define CM_TICK_SHIFT 20u /* 1.05 ms: no time of the protocol is shorter */
+#define CM_TICK_SHIFT 20u /* 1.05 ms: the protocol has no shorter time */
 #define CM_TIME_MAX   25u /* 131 s */
-#define MRA_TIMEOUT   24u /* 66 s, of an MRA that answers a duplicate */
-/* Duplicates of a connection that are answered: peers repeat a message 15 times, and who repeats
- * them more often means no good. */
+#define MRA_TIMEOUT   24u /* 66 s, in an MRA that answers a duplicate */
+/* Most duplicates of a connection that are answered: a peer repeats a message 15 times; more
+ * repeats are hostile. */
 #define CM_ANSWERS 128u
 
-/* How the peer's half of a connection is found, besides by our id. */
+/* How a connection is found by the peer's identifiers, besides by our id. */
 enum cm_index {
 	CM_BY_REMOTE_ID,  /* its communication ID and GUID: duplicates of a REQ */
 	CM_BY_REMOTE_QPN, /* its QPN and GUID: stale connections */
@@ -28,34 +29,34 @@ enum cm_index {
 
 struct cm_conn {
 	struct wheel_timer timer;
-	struct list node; /* of a listener's requests, if `half`; or of cm.kept, without a user */
+	struct list node; /* in a listener's requests, if `half`; in cm.kept, if without a user */
 	uint32_t next[CM_INDEXES];
 	bool indexed[CM_INDEXES];
-	uint32_t id; /* 0: the slot is free, and next[0] the next free one */
+	uint32_t id; /* 0: the slot is free, and next[0] is the next free one */
 	uint32_t remote_id;
 	uint64_t tid;
-	uint64_t guid; /* the peer's; 0 at the active side before the REP */
+	uint64_t guid; /* the peer's; on the active side 0 before the REP */
 	uint64_t cookie;
-	uint64_t timeout;    /* ns, until the last message is sent again */
-	uint64_t service_id; /* of a SIDR_REQ that was received */
+	uint64_t timeout;    /* ns until the last message is sent again */
+	uint64_t service_id; /* of a received SIDR_REQ */
 	struct cm_path path;
-	uint32_t listener; /* while `half`; CM_NONE: it is gone */
+	uint32_t listener; /* if `half`; CM_NONE: it has ended */
 	uint32_t generation;
 	uint32_t local_qpn, remote_qpn;
 	uint32_t local_psn, remote_psn;
 	uint8_t state;
-	uint8_t answered; /* duplicates */
-	uint8_t retries;  /* left */
+	uint8_t answered; /* duplicates answered */
+	uint8_t retries;  /* retries left */
 	uint8_t max_retries;
-	uint8_t init_depth, resp_res; /* the peer's offer, then what is agreed on */
+	uint8_t init_depth, resp_res; /* the peer's offer, later the agreed values */
 	uint8_t mtu, retry_count, rnr_retry, ack_timeout, remote_timeout;
 	bool owned;
-	bool half;    /* waits for a program's answer */
-	bool unheard; /* its program has not heard of it: in the listener's backlog */
+	bool half;    /* its program has not received the event: in the listener's backlog */
+	bool unheard; /* its program has not received the event: in the backlog */
 	bool remote_srq;
 	bool alternate;	       /* the REQ has an alternate path */
-	bool extended;	       /* XRC: a REP has the QPN where that of an EE context was */
-	uint8_t last[MAD_LEN]; /* the answer that a duplicate gets, or what is repeated */
+	bool extended;	       /* XRC: a REP has the QPN in the place of the EE context's */
+	uint8_t last[MAD_LEN]; /* the answer to duplicates, or the message to retransmit */
 };
 _Static_assert(sizeof(struct cm_conn) <= 1024, "a connection costs at most 1 KiB");
 
@@ -65,8 +66,8 @@ struct cm_listener {
 	uint8_t gid[16];
 	uint32_t backlog;
 	uint32_t waiting;
-	struct list requests; /* without an answer */
-	uint32_t next;	      /* in its bucket, or the next free one */
+	struct list requests; /* unanswered */
+	uint32_t next;	      /* in its bucket, or in the free list */
 	bool any, used;
 };
 
@@ -83,15 +84,15 @@ struct cm {
 	uint32_t conns, listeners, mask, listen_mask;
 	uint32_t free, free_listener;
 	uint32_t used, halves;
-	uint32_t touched; /* slots that were ever used; the others' memory was not */
-	struct list kept; /* without a user, oldest first: they give way to new connections */
+	uint32_t touched; /* slots ever used; memory of the others was never touched */
+	struct list kept; /* without a user, oldest first: new connections replace them */
 	uint32_t half_peer[CM_PEERS]; /* by hash of the address */
 	uint64_t next_tid;
 	uint64_t stranger_time;
-	uint64_t strangers; /* answers left */
+	uint64_t strangers; /* answers that strangers may still get */
 };
 
-/* One MAD, on its way in. */
+/* One received MAD. */
 struct cm_rx {
 	struct cm *cm;
 	const struct cm_path *from;

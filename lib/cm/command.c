@@ -54,6 +54,7 @@ int cm_connect(struct cm *cm, const struct cm_path *path, uint64_t service_id,
 	const struct cm_param *p, uint64_t cookie, uint32_t *id, uint64_t now)
 {
 	struct cm_conn *c;
+	uint8_t life;
 
 	if (!cm_private_fits(CM_REQ, p->private_data, p->private_len) || p->mtu < 1 || p->mtu > 5 ||
 		p->transport > CM_TRANSPORT_EXTENDED || p->transport == CM_TRANSPORT_RD)
@@ -65,13 +66,14 @@ int cm_connect(struct cm *cm, const struct cm_path *path, uint64_t service_id,
 	c->tid = cm_tid_next(cm, c->id);
 	c->mtu = p->mtu;
 	c->retry_count = p->retry_count;
-	c->ack_timeout = cm_ack_timeout(cm->conf.ack_delay, cm->conf.packet_life);
+	life = p->packet_life ? p->packet_life : cm->conf.packet_life;
+	c->ack_timeout = cm_ack_timeout(cm->conf.ack_delay, life);
 	c->remote_timeout = cm->conf.response_timeout;
 	c->max_retries = cm->conf.max_retries;
 	c->extended = p->transport == CM_TRANSPORT_EXTENDED;
 	format_req(cm, c, service_id, p);
 	c->state = CM_REQ_SENT;
-	c->timeout = 2 * cm_time(cm->conf.packet_life) + cm_time(c->remote_timeout);
+	c->timeout = 2 * cm_time(life) + cm_time(c->remote_timeout);
 	*id = c->id;
 	cm_send_timed(cm, c, c->max_retries, now);
 	return 0;
@@ -157,7 +159,7 @@ int cm_accept(struct cm *cm, uint32_t id, const struct cm_param *p, uint64_t coo
 
 /* --- either side ------------------------------------------------------------------------- */
 
-/* The REJ stays for as long as the REQ may be repeated (CM-13). */
+/* The REJ is kept as long as the REQ may be repeated (CM-13). */
 static void reject_req(struct cm *cm, struct cm_conn *c, uint64_t now)
 {
 	cm_half_del(cm, c);
@@ -185,7 +187,7 @@ int cm_reject(struct cm *cm, uint32_t id, enum cm_rej reason, const void *privat
 		cm_send_rej(cm, c, reason, CM_NAMED_REQ, private_data, len);
 		reject_req(cm, c, now);
 		return 0;
-	case CM_REP_SENT: /* the program that accepted gives up before the RTU */
+	case CM_REP_SENT: /* after accepting, the program gives up before the RTU */
 	case CM_MRA_REP_RCVD:
 		cm_send_rej(cm, c, reason, CM_NAMED_OTHER, private_data, len);
 		cm_ended(cm, c);

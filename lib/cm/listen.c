@@ -11,7 +11,8 @@ static uint32_t *bucket_of(struct cm *cm, uint64_t service_id)
 	return &cm->listen_bucket[hash_words(&cm->conf.seed, key, 2) & cm->listen_mask];
 }
 
-/* How well a listener fits an address: as its own, as one of its family, as any, or not (0). */
+/* How well a listener matches: its own address (3), its family's wildcard (2), any (1), none (0).
+ */
 static unsigned fits(const struct cm_listener *l, const uint8_t gid[16])
 {
 	static const uint8_t any4[16] = {[10] = 0xFF, 0xFF}, any6[16];
@@ -90,7 +91,8 @@ int cm_heard(struct cm *cm, uint32_t id)
 	return 0;
 }
 
-/* Connections not yet reported to the user are rejected. Others wait for an answer, as in Linux. */
+/* Rejects a connection whose event the user has not received. Others still wait for an answer, as
+ * in Linux. */
 static void orphan(struct cm *cm, struct cm_conn *c, uint64_t now)
 {
 	if (c->unheard)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A REQ: a new connection, one that is known, or one that is stale (IBA 12.9.8.3). */
+/* A REQ: for a new connection, a known one or a stale one (IBA 12.9.8.3). */
 #include <string.h>
 #include "cm_impl.h"
 
@@ -9,7 +9,7 @@ static void again(struct cm_rx *rx, struct cm_conn *c)
 	if (!cm_answers(rx, c))
 		return;
 	switch (c->state) {
-	case CM_REQ_RCVD: /* as Linux: the program needs longer */
+	case CM_REQ_RCVD: /* as in Linux: the program needs longer */
 		cm_send_mra(rx->cm, c, MRA_TIMEOUT);
 		break;
 	case CM_MRA_REQ_SENT:
@@ -22,12 +22,12 @@ static void again(struct cm_rx *rx, struct cm_conn *c)
 		cm_refuse(rx, CM_REJ_STALE_CONN, CM_NAMED_REQ, c->remote_id, 0);
 		break;
 	default:
-		break; /* answered long since */
+		break; /* answered long ago */
 	}
 }
 
-/* CM-14: the peer begins anew with a QP that we take for connected. It may still have its half of
- * an established connection: a DREQ tells it (IBA 12.9.8.3.1). */
+/* CM-14: the peer starts over with a QP that is connected in our view. If it still has its half of
+ * an established connection, a DREQ ends that (IBA 12.9.8.3.1). */
 void cm_stale(struct cm_rx *rx, struct cm_conn *old)
 {
 	switch (old->state) {
@@ -57,8 +57,8 @@ static bool stale(struct cm_rx *rx, uint64_t guid, uint32_t qpn, uint32_t remote
 	return true;
 }
 
-/* The peer uses the ID of a REQ for another one, which is no repetition: only the answer to the
- * first is kept. */
+/* The peer reuses the ID of an old REQ for a different one; this is no duplicate, because of the
+ * old REQ only the answer is kept. */
 static bool begins_anew(const struct cm_rx *rx, const struct cm_conn *c)
 {
 	return (c->state == CM_TIMEWAIT || c->state == CM_REJECTED) &&
@@ -66,7 +66,7 @@ static bool begins_anew(const struct cm_rx *rx, const struct cm_conn *c)
 		       cm_get(rx->mad, CM_F_REQ_PSN) != c->remote_psn);
 }
 
-/* CM-29, CM-30: the address that the REQ is for; that of the packet where no header names one. */
+/* CM-29, CM-30: the destination address of a REQ; that of the packet if there is no CMA header. */
 bool cm_addressed(const struct cm_rx *rx, enum cm_field f, uint64_t service_id, uint8_t dst[16])
 {
 	struct cma_hdr h;
@@ -79,7 +79,7 @@ bool cm_addressed(const struct cm_rx *rx, enum cm_field f, uint64_t service_id, 
 	return !memcmp(h.dst, rx->from->local, sizeof(h.dst));
 }
 
-/* 0, or why a REQ is refused whoever listens. */
+/* @return 0, or the reason to refuse a REQ whether or not anybody listens. */
 static enum cm_rej malformed(const struct cm_rx *rx)
 {
 	uint64_t mtu = cm_get(rx->mad, CM_F_REQ_MTU), type = cm_get(rx->mad, CM_F_REQ_TRANSPORT);
@@ -102,7 +102,7 @@ static bool has_alternate(const uint8_t *mad)
 	       memcmp(cm_bytes(mad, CM_F_REQ_ALT_REMOTE_GID, NULL), none, sizeof(none));
 }
 
-/* LIDs are not looked at (CM-07). */
+/* LIDs are ignored (CM-07). */
 static void take(struct cm_conn *c, const uint8_t *mad)
 {
 	c->tid = mad_tid(mad);
@@ -123,7 +123,7 @@ static void take(struct cm_conn *c, const uint8_t *mad)
 	c->alternate = has_alternate(mad);
 	c->extended = cm_get(mad, CM_F_REQ_TRANSPORT) == CM_TRANSPORT_EXTENDED;
 	c->path.pkey = (uint16_t)cm_get(mad, CM_F_REQ_PKEY);
-	c->path.tclass = (uint8_t)cm_get(mad, CM_F_REQ_TCLASS);
+	c->path.tclass = cm_get(mad, CM_F_REQ_TCLASS) & CM_DSCP;
 	c->path.hop_limit = (uint8_t)cm_get(mad, CM_F_REQ_HOP_LIMIT);
 	c->path.flow_label = (uint32_t)cm_get(mad, CM_F_REQ_FLOW_LABEL);
 }
@@ -146,7 +146,7 @@ static void welcome(struct cm_rx *rx, uint32_t listener)
 	cm_event(rx->cm, c, CM_EV_REQ, 0, rx->mad);
 }
 
-/* CM-12: nothing is kept of a REQ that no listener waits for, also if we connect to the same peer
+/* CM-12: a REQ without a listener leaves no state, even if we are connecting to the same peer
  * (CM-33). */
 void cm_rx_req(struct cm_rx *rx)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages of a connection that is known: ids, QPN and address fit, or nothing moves. One that
- * comes twice, or late, gets the answer of the first, or none (CM-34). */
+/* Messages of a known connection. One whose ids, QPN or address do not match changes nothing. A
+ * duplicate or late one gets the answer of the first, or none (CM-34). */
 #include <string.h>
 #include "cm_impl.h"
 
@@ -17,7 +17,7 @@ void cm_duplicate(struct cm_rx *rx)
 	rx->cm->count.duplicates[mad_attr(rx->mad) - CM_REQ]++;
 }
 
-/* A duplicate. @return whether it is answered (SEC-03) */
+/* Counts a duplicate. @return whether to answer it (SEC-03) */
 bool cm_answers(struct cm_rx *rx, struct cm_conn *c)
 {
 	cm_duplicate(rx);
@@ -27,7 +27,7 @@ bool cm_answers(struct cm_rx *rx, struct cm_conn *c)
 	return true;
 }
 
-/* CM-11: the connection that both ids and the address name. */
+/* CM-11: @return the connection that matches both ids and the address, or NULL. */
 static struct cm_conn *conn_of(struct cm_rx *rx)
 {
 	struct cm_conn *c = cm_find(rx->cm, get_be32(rx->mad + O_REMOTE_ID));
@@ -39,7 +39,7 @@ static struct cm_conn *conn_of(struct cm_rx *rx)
 
 /* --- MRA ------------------------------------------------------------------------------------ */
 
-/* CM-18. Each MRA costs one of the retries, so the waiting ends. */
+/* CM-18. Each MRA uses up one retry, so the wait is finite. */
 static void rx_mra(struct cm_rx *rx)
 {
 	struct cm_conn *c = cm_find(rx->cm, get_be32(rx->mad + O_REMOTE_ID));
@@ -64,7 +64,7 @@ static void rx_mra(struct cm_rx *rx)
 
 /* --- REJ -------------------------------------------------------------------------------------- */
 
-/* The peer's REQ timed out before it learned our id. */
+/* Finds the connection of a peer whose REQ timed out before it learned our id. */
 static struct cm_conn *rejected_by_guid(struct cm_rx *rx)
 {
 	struct cm_conn *c;
@@ -74,11 +74,11 @@ static struct cm_conn *rejected_by_guid(struct cm_rx *rx)
 		cm_get(rx->mad, CM_F_REJ_ARI_LEN) < sizeof(guid))
 		return NULL;
 	c = cm_index_find(rx->cm, CM_BY_REMOTE_ID, guid, get_be32(rx->mad + O_LOCAL_ID), rx->from);
-	/* A peer that is connected knows both ids: who names one of them is another (SEC-03). */
+	/* A connected peer knows both ids, so one who gives only one is somebody else (SEC-03). */
 	return c && c->state < CM_ESTABLISHED ? c : NULL;
 }
 
-/* To a REQ that is refused at once the peer has no id. */
+/* A peer that refuses a REQ at once has no id for it. */
 static struct cm_conn *rejected(struct cm_rx *rx)
 {
 	struct cm_conn *c = cm_find(rx->cm, get_be32(rx->mad + O_REMOTE_ID));
@@ -86,6 +86,18 @@ static struct cm_conn *rejected(struct cm_rx *rx)
 	if (c && (c->state == CM_REQ_SENT || c->state == CM_MRA_REQ_RCVD))
 		return cm_same_peer(c, rx->from) ? c : NULL;
 	return conn_of(rx) ?: rejected_by_guid(rx);
+}
+
+/* A stale connection may still have packets under way from the peer to the QP, so its QPN rests
+ * (IBA 12.9.8.3.1). */
+static void end_rejected(struct cm_rx *rx, struct cm_conn *c, unsigned reason)
+{
+	cm_half_del(rx->cm, c);
+	cm_event(rx->cm, c, CM_EV_REJECTED, reason, rx->mad);
+	if (reason == CM_REJ_STALE_CONN)
+		cm_timewait(rx->cm, c, rx->now);
+	else
+		cm_ended(rx->cm, c);
 }
 
 static void rx_rej(struct cm_rx *rx)
@@ -100,8 +112,7 @@ static void rx_rej(struct cm_rx *rx)
 	case CM_MRA_REQ_SENT:
 	case CM_REP_SENT:
 	case CM_MRA_REP_RCVD:
-		cm_event(rx->cm, c, CM_EV_REJECTED, reason, rx->mad);
-		cm_ended(rx->cm, c);
+		end_rejected(rx, c, reason);
 		break;
 	case CM_REP_RCVD:
 	case CM_MRA_REP_SENT:
@@ -118,7 +129,7 @@ static void rx_rej(struct cm_rx *rx)
 /* --- REP, RTU -----------------------------------------------------------------------------------
  */
 
-/* CM-22: never more than was offered. */
+/* CM-22: never more than offered. */
 static uint8_t smaller(uint64_t a, uint8_t b)
 {
 	return a < b ? (uint8_t)a : b;
@@ -138,7 +149,7 @@ static void take_rep(struct cm_conn *c, const uint8_t *mad)
 		cm_ack_timeout((unsigned)cm_get(mad, CM_F_REP_ACK_DELAY), c->ack_timeout - 1u);
 }
 
-/* CM-13, CM-15: the RTU, or MRA, was lost. No peer sends a REP to one who sent it a REP. */
+/* CM-13, CM-15: our RTU or MRA was lost. A peer never answers a REP with a REP. */
 static void rep_again(struct cm_rx *rx, struct cm_conn *c)
 {
 	bool same = c->remote_id == get_be32(rx->mad + O_LOCAL_ID) && mad_attr(c->last) != CM_REP;
@@ -146,7 +157,7 @@ static void rep_again(struct cm_rx *rx, struct cm_conn *c)
 	if (same && (c->state == CM_ESTABLISHED || c->state == CM_MRA_REP_SENT)) {
 		if (cm_answers(rx, c))
 			cm_send(rx->cm, c);
-	} else if (same && c->state == CM_REP_RCVD) { /* as Linux: the program needs longer */
+	} else if (same && c->state == CM_REP_RCVD) { /* as in Linux: the program needs longer */
 		cm_duplicate(rx);
 		cm_send_mra(rx->cm, c, MRA_TIMEOUT);
 	} else {
@@ -154,7 +165,7 @@ static void rep_again(struct cm_rx *rx, struct cm_conn *c)
 	}
 }
 
-/* CM-14. As in Linux, the REQ is repeated in its time, when the old connection has ended. */
+/* CM-14. As in Linux, the REQ timer sends the REQ again, by when the old connection has ended. */
 static bool stale_rep(struct cm_rx *rx, const struct cm_conn *c)
 {
 	struct cm_conn *old = cm_index_find(rx->cm, CM_BY_REMOTE_QPN,
@@ -172,7 +183,7 @@ static void rx_rep(struct cm_rx *rx)
 	uint32_t remote = get_be32(rx->mad + O_LOCAL_ID), id = get_be32(rx->mad + O_REMOTE_ID);
 	struct cm_conn *c = cm_find(rx->cm, id);
 
-	if (!c || !cm_same_peer(c, rx->from)) {
+	if (!c || c->state == CM_IDLE || !cm_same_peer(c, rx->from)) {
 		cm_ignored(rx);
 		cm_refuse(rx, CM_REJ_INVALID_COMM_ID, CM_NAMED_REP, remote, id);
 	} else if ((c->state == CM_REQ_SENT || c->state == CM_MRA_REQ_RCVD) && remote) {
@@ -206,7 +217,7 @@ static void rx_rtu(struct cm_rx *rx)
 /* --- DREQ, DREP
  * ----------------------------------------------------------------------------------- */
 
-/* The DREP that a DREQ gets, whether or not there is a connection (CM-19, CM-10). */
+/* Answers a DREQ, whether or not there is a connection (CM-19, CM-10). */
 static void drep(struct cm_rx *rx)
 {
 	uint8_t mad[MAD_LEN];
@@ -221,14 +232,14 @@ static void disconnected(struct cm_rx *rx, struct cm_conn *c)
 {
 	switch (c->state) {
 	case CM_REP_SENT:
-	case CM_MRA_REP_RCVD: /* the RTU was lost, and the data */
+	case CM_MRA_REP_RCVD: /* the RTU and the data were lost */
 	case CM_ESTABLISHED:
 		wheel_cancel(&rx->cm->wheel, &c->timer);
 		c->state = CM_DREQ_RCVD;
 		c->tid = mad_tid(rx->mad);
 		cm_event(rx->cm, c, CM_EV_DISCONNECTED, 0, rx->mad);
 		break;
-	case CM_DREQ_SENT: /* both at once */
+	case CM_DREQ_SENT: /* both sides disconnect at once */
 		drep(rx);
 		cm_timewait(rx->cm, c, rx->now);
 		cm_event(rx->cm, c, CM_EV_DISCONNECTED, 0, rx->mad);
@@ -274,7 +285,7 @@ static void rx_drep(struct cm_rx *rx)
 /* --- LAP
  * -------------------------------------------------------------------------------------------- */
 
-/* CM-32, CM-08: there are no alternate paths. */
+/* CM-32, CM-08: alternate paths are not supported. */
 static void rx_lap(struct cm_rx *rx)
 {
 	struct cm_conn *c = conn_of(rx);
@@ -292,8 +303,8 @@ static void rx_lap(struct cm_rx *rx)
 	cm_transmit(rx->cm, &c->path, mad);
 }
 
-/* --- all of them
- * -------------------------------------------------------------------------------------- */
+/* --- dispatch
+ *  * -------------------------------------------------------------------------------------- */
 
 void cm_mad(struct cm *cm, const struct cm_path *from, const uint8_t *mad, size_t len, uint64_t now)
 {

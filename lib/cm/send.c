@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages on their way out. */
+/* Outgoing messages. */
 #include <string.h>
 #include "cm_impl.h"
 
 #define SECOND 1000000000ull
 
-/* The first two fields of all messages between two connections. */
+/* Every message between two connections begins with these fields. */
 #define O_LOCAL_ID  (MAD_DATA + 0)
 #define O_REMOTE_ID (MAD_DATA + 4)
 
@@ -13,11 +13,11 @@ void cm_transmit(struct cm *cm, const struct cm_path *to, const uint8_t *mad)
 {
 	cm->count.tx[mad_attr(mad) - CM_REQ]++;
 	if (mad_attr(mad) == CM_REJ)
-		cm->count.refused[cm_get(mad, CM_F_REJ_REASON) % ARRAY_SIZE(cm->count.refused)]++;
+		cm->count.refused[cm_get(mad, CM_F_REJ_REASON) % CM_REASONS]++;
 	cm->ops.send(cm->arg, to, mad);
 }
 
-/* CM-10: the high half is new for each exchange, the low half tells whose it is. */
+/* CM-10: the high half is new per exchange, the low half identifies the connection. */
 uint64_t cm_tid_next(struct cm *cm, uint32_t id)
 {
 	return cm->next_tid++ << 32 | id;
@@ -36,7 +36,7 @@ void cm_send(struct cm *cm, struct cm_conn *c)
 	cm_transmit(cm, &c->path, c->last);
 }
 
-/* Sends the last message, and again every c->timeout. */
+/* Sends the last message, and again after every c->timeout. */
 void cm_send_timed(struct cm *cm, struct cm_conn *c, uint8_t retries, uint64_t now)
 {
 	c->retries = retries;
@@ -49,7 +49,7 @@ bool cm_private_fits(enum cm_attr attr, const void *p, size_t len)
 	return len <= cm_width(cm_private_field(attr)) / 8 && (p || !len);
 }
 
-/* In CM_REQ_RCVD or CM_REP_RCVD (CM-18). */
+/* Called in CM_REQ_RCVD or CM_REP_RCVD (CM-18). */
 void cm_send_mra(struct cm *cm, struct cm_conn *c, uint8_t service_timeout)
 {
 	bool req = c->state == CM_REQ_RCVD;
@@ -61,7 +61,7 @@ void cm_send_mra(struct cm *cm, struct cm_conn *c, uint8_t service_timeout)
 	cm_send(cm, c);
 }
 
-/* A REJ of a REQ that timed out has no remote id: the peer finds it by the GUID (IBA 12.6.7.2). */
+/* A REJ after a timeout has no remote id: the peer finds the connection by GUID (IBA 12.6.7.2). */
 void cm_send_rej(struct cm *cm, struct cm_conn *c, enum cm_rej reason, enum cm_named named,
 	const void *private_data, size_t len)
 {
@@ -74,7 +74,7 @@ void cm_send_rej(struct cm *cm, struct cm_conn *c, enum cm_rej reason, enum cm_n
 		put_be64(ari, cm->conf.guid);
 		cm_put_bytes(c->last, CM_F_REJ_ARI, ari, sizeof(ari));
 		cm_put(c->last, CM_F_REJ_ARI_LEN, sizeof(ari));
-	} else if (reason == CM_REJ_INVALID_GID) { /* which one would do */
+	} else if (reason == CM_REJ_INVALID_GID) { /* names a GID that is acceptable */
 		cm_put_bytes(c->last, CM_F_REJ_ARI, c->path.local, sizeof(c->path.local));
 		cm_put(c->last, CM_F_REJ_ARI_LEN, sizeof(c->path.local));
 	}
@@ -82,7 +82,7 @@ void cm_send_rej(struct cm *cm, struct cm_conn *c, enum cm_rej reason, enum cm_n
 	cm_send(cm, c);
 }
 
-/* SEC-03: what fits no connection is answered, but not at any rate. */
+/* SEC-03: limits the rate of answers to messages that match no connection. */
 bool cm_stranger(struct cm *cm, uint64_t now)
 {
 	uint64_t rate = cm->conf.strangers, passed = now - cm->stranger_time;
@@ -100,7 +100,7 @@ bool cm_stranger(struct cm *cm, uint64_t now)
 	return true;
 }
 
-/* A REJ without a connection. */
+/* Sends a REJ without a connection. */
 void cm_refuse(struct cm_rx *rx, enum cm_rej reason, enum cm_named named, uint32_t remote_id,
 	uint32_t local_id)
 {

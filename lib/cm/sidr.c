@@ -31,7 +31,15 @@ static bool room(struct cm_rx *rx, const struct cm_listener *l, struct cm_conn *
 	return *c;
 }
 
-/* A request has no GUID: its id and address make it. */
+/* The peer reuses the ID of an answered request for a different one. */
+static bool begins_anew(const struct cm_rx *rx, const struct cm_conn *c)
+{
+	return c->state == CM_SIDR_DONE &&
+	       (mad_tid(rx->mad) != c->tid ||
+		       cm_get(rx->mad, CM_F_SIDR_REQ_SERVICE_ID) != c->service_id);
+}
+
+/* A request carries no GUID: its id and address identify it. */
 void cm_rx_sidr_req(struct cm_rx *rx)
 {
 	uint32_t request = (uint32_t)cm_get(rx->mad, CM_F_SIDR_REQ_ID), listener = CM_NONE;
@@ -40,7 +48,9 @@ void cm_rx_sidr_req(struct cm_rx *rx)
 	const struct cm_listener *l = NULL;
 	uint8_t dst[16];
 
-	if (c) {
+	if (c && begins_anew(rx, c)) {
+		cm_index_del(rx->cm, c, CM_BY_REQUEST);
+	} else if (c) {
 		if (cm_answers(rx, c) && c->state == CM_SIDR_DONE)
 			cm_send(rx->cm, c);
 		return;
@@ -97,7 +107,7 @@ int cm_sidr(struct cm *cm, const struct cm_path *path, uint64_t service_id,
 	return 0;
 }
 
-/* The answer stays for as long as the peer may ask again. */
+/* The answer is kept as long as the peer may ask again. */
 int cm_sidr_answer(struct cm *cm, uint32_t id, enum cm_sidr_status status, uint32_t qpn,
 	uint32_t qkey, const void *private_data, size_t len, uint64_t now)
 {

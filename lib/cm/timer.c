@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Timers: no answer came. */
+/* Timeouts. */
 #include "cm_impl.h"
 
-/* No retry is left: a REJ says so where the peer may wait for us (CM-15, CM-17). */
+/* The retries are exhausted: sends a REJ if the peer may still wait for us (CM-15, CM-17). */
 static void give_up(struct cm *cm, struct cm_conn *c, uint64_t now)
 {
 	enum cm_attr what = mad_attr(c->last);

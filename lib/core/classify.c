@@ -227,6 +227,12 @@ static NOINLINE bool rx_service(
 	}
 }
 
+/* ICRC-11, ICRC-12. A packet that names its payload has no ICRC. */
+static ALWAYS_INLINE bool is_intact(const struct core *c, const struct pkt *pkt)
+{
+	return unlikely(pkt->named) || icrc_check(c->cfg.icrc, pkt);
+}
+
 /* @return why a packet that failed with @p why is dropped; rp.c may accept a CNP. */
 static NOINLINE enum drop refused(struct core *c, struct qp *qp, const struct pkt *pkt,
 	enum drop why, bool from_peer, uint64_t now)
@@ -249,8 +255,8 @@ static ALWAYS_INLINE enum drop rx_one(
 		why = check_stranger(c, pkt, qp);
 	/* VAL-01: neither the QP's state nor an architected counter is touched before the ICRC is
 	 * good. */
-	if (!why && unlikely(!icrc_check(c->cfg.icrc, pkt)))
-		why = DROP_ICRC; /* ICRC-11, ICRC-12 */
+	if (!why && unlikely(!is_intact(c, pkt)))
+		why = DROP_ICRC;
 	if (!why)
 		why = check_qp(qp, pkt, from_peer);
 	if (!why) { /* VAL-19: only a packet that passes all checks touches the QP */

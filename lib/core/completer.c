@@ -9,6 +9,7 @@
 #include "core_memory.h"
 #include "headers.h"
 #include "mr.h"
+#include "named.h"
 #include "opcode.h"
 #include "pacing.h"
 #include "qp_impl.h"
@@ -105,7 +106,12 @@ static void fail_head(
 	struct core *c, struct qp *qp, uint8_t status, uint32_t vendor_err, uint64_t now)
 {
 	cause_publish(qp, now);
-	complete_head(c, qp, status, vendor_err, now);
+	if (unlikely(qp->named)) { /* its memory may still be read: the flush completes it */
+		qp->comp.failed = status;
+		qp->comp.failed_why = (uint8_t)vendor_err;
+	} else {
+		complete_head(c, qp, status, vendor_err, now);
+	}
 	qp_send_error(c, qp, now);
 }
 
@@ -148,6 +154,18 @@ void completer_settle(struct core *c, struct qp *qp, uint64_t now)
 		settle(c, qp, now);
 }
 
+/* The first one may be the one that failed: fail_head(). */
+static void flush_head(struct core *c, struct qp *qp, uint64_t now)
+{
+	uint8_t failed = qp->comp.failed;
+
+	qp->comp.failed = 0;
+	if (unlikely(failed))
+		complete_head(c, qp, failed, qp->comp.failed_why, now);
+	else
+		complete_head(c, qp, ABI_WC_WR_FLUSH_ERR, 0, now);
+}
+
 /* An ERR QP has WQEs of two kinds: fetched, and still in the shared ring (REQ-20). */
 bool completer_flush_one(struct core *c, struct qp *qp, uint64_t now)
 {
@@ -155,7 +173,7 @@ bool completer_flush_one(struct core *c, struct qp *qp, uint64_t now)
 		(qp_built_now(c, qp) || (!requester_fetch(c, qp) && requester_idle(qp))))
 		return false;
 	if (qp->comp.head != qp->req.fetched)
-		complete_head(c, qp, ABI_WC_WR_FLUSH_ERR, 0, now);
+		flush_head(c, qp, now);
 	return true;
 }
 
@@ -521,7 +539,15 @@ NOINLINE uint8_t completer_place(struct core *c, struct qp *qp, struct send_wqe 
 	return scatter(c, qp, w, off, data, len);
 }
 
-static ALWAYS_INLINE void read_accept(
+/* The responder's memory is gone: as if its response had been lost. The request that is sent again
+ * gets a NAK. */
+static NOINLINE enum drop nameless(struct core *c, struct qp *qp, uint64_t now)
+{
+	implied_nak(c, qp, now);
+	return DROP_NAMELESS;
+}
+
+static ALWAYS_INLINE enum drop read_accept(
 	struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
 	struct send_wqe *w = qp_wqe(qp, qp->comp.head);
@@ -534,11 +560,15 @@ static ALWAYS_INLINE void read_accept(
 		cause_response(qp, pkt,
 			status == ABI_WC_LOC_LEN_ERR ? CAUSE_READ_LENGTH : CAUSE_READ_SEQUENCE,
 			w->length - off);
+	else if (unlikely(pkt->named == PKT_NAMELESS))
+		return nameless(c, qp, now);
 	else
 		status = scatter(c, qp, w, off, pkt->payload, pkt->payload_len);
+	if (unlikely(pkt->named) && named_is_gone(c, pkt))
+		return nameless(c, qp, now);
 	if (status) {
 		fail_head(c, qp, status, pkt->op->aeth ? pkt->syndrome : 0, now);
-		return;
+		return DROP_NONE;
 	}
 	if (pkt->op->aeth)
 		take_credits(c, qp, pkt); /* CRD-01: every AETH carries them, whatever the packet */
@@ -548,6 +578,7 @@ static ALWAYS_INLINE void read_accept(
 	if (pkt->psn == w->last_psn)
 		complete_head(c, qp, ABI_WC_SUCCESS, 0, now);
 	progress(c, qp, old, now);
+	return DROP_NONE;
 }
 
 /* --- responses to ATOMIC, FLUSH, ATOMIC WRITE ------------------------------------------- */
@@ -586,7 +617,7 @@ static NOINLINE void word_accept(struct core *c, struct qp *qp, const struct pkt
 /* --- responses ------------------------------------------------------------------------ */
 
 /* @p pkt is the expected response, for the oldest WQE. */
-static ALWAYS_INLINE void response_accept(
+static ALWAYS_INLINE enum drop response_accept(
 	struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
 	const struct send_wqe *w = qp_wqe(qp, qp->comp.head);
@@ -598,9 +629,10 @@ static ALWAYS_INLINE void response_accept(
 		cause_response(qp, pkt, CAUSE_READ_SEQUENCE, w->length);
 		fail_head(c, qp, ABI_WC_BAD_RESP_ERR, pkt->op->aeth ? pkt->syndrome : 0, now);
 	} else if (wqe_is_read(w))
-		read_accept(c, qp, pkt, now);
+		return read_accept(c, qp, pkt, now);
 	else
 		word_accept(c, qp, pkt, now);
+	return DROP_NONE;
 }
 
 /* @return PSNs from una to the end of @p w, which is not complete: modulo 2^24, because a READ
@@ -671,8 +703,7 @@ static ALWAYS_INLINE enum drop response(
 {
 	if (unlikely(!response_is_next(qp, pkt->psn)) && !response_catch_up(c, qp, pkt, now))
 		return DROP_READ_RESP_UNEXPECTED;
-	response_accept(c, qp, pkt, now);
-	return DROP_NONE;
+	return response_accept(c, qp, pkt, now);
 }
 
 enum drop completer_rx(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)

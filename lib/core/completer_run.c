@@ -34,7 +34,7 @@ static ALWAYS_INLINE bool complete(struct qp *qp, const struct send_wqe *w)
 		return true;
 	if (unlikely(cq_lane_full(qp->send_lane)))
 		return false;
-	cq_push(qp->send_lane, &cqe, qp->comp.cqes);
+	cq_put(qp->send_lane, &cqe, qp->comp.cqes);
 	qp->comp.cqes++;
 	return true;
 }

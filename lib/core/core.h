@@ -130,7 +130,8 @@ struct np_cnp {
 	struct path path;
 };
 
-/** CNPs that wait to be sent, the oldest first; np.c. */
+/** CNPs that wait to be sent, the oldest first, but for those that took the place of a closed
+ * port's; np.c. */
 struct core_np {
 	uint32_t owed;
 	struct np_cnp cnp[CNP_OWED];
@@ -170,6 +171,7 @@ struct core {
 	_Atomic uint32_t late[LATE_SLOTS];
 	bool late_news;
 	bool direct;	      /* core_direct() */
+	bool names;	      /* core_names() */
 	bool short_ways;      /* core_short_ways() */
 	uint32_t direct_room; /* direct.c: bytes that the core_tx() call under way may still copy */
 	uint16_t ip_id;
@@ -284,6 +286,22 @@ static inline void core_direct(struct core *c, bool on)
 	c->direct = on;
 }
 
+/** Sets whether packets between QPs of this daemon may name their payload instead of carrying it,
+ * so that core_seal() sets txd.named and the receiver's shell has to call core_named(). They may
+ * not initially, nor while frames are captured. */
+static inline void core_names(struct core *c, bool on)
+{
+	c->names = on;
+}
+
+/** Finds the payload of @p pkt, which frame_parse() accepted and whose sender set txd.named, after
+ *  source_qp was set. The memory is read in core_rx(), before the next quiescent state.
+ * @param whole  somebody looks at the frame: payload and ICRC are put into it now; zeroes, if the
+ *                memory cannot be read any more
+ * @return whether the frame has its payload from now on, and names none
+ */
+bool core_named(struct core *c, struct pkt *pkt, bool whole);
+
 /** Sets whether runs of plain requests, packets and acknowledgements are handled together, as they
  *  are initially. The results are the same; tests compare them. */
 static inline void core_short_ways(struct core *c, bool on)
@@ -352,7 +370,8 @@ uint64_t core_deadline(const struct core *c);
  *  rise by one step at most for that time, and not before the next core_expire(). */
 static inline void core_resumed(struct core *c, uint64_t from, uint64_t now)
 {
-	c->paused = from;
+	if (!c->lags) /* else it is one pause with the one before */
+		c->paused = from;
 	c->resumed = now;
 	c->lately_until += now - from; /* CNPs waited meanwhile, too */
 	c->lags = true;

@@ -84,6 +84,7 @@ struct core_limit {
 	uint64_t rtt;	       /* ns, the last that the algorithm measured; 0: none */
 	uint64_t limited_ns;   /* for how long it has been limited */
 	uint64_t limited_cnps; /* handled in that time */
+	bool by_switch;	       /* the last of them was a Fast CNP */
 	uint64_t cnps;	       /* handled since INIT -> RTR */
 };
 

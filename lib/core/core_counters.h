@@ -66,6 +66,8 @@
 	X(direct_messages, "direct_messages",                                                     \
 		"messages that went to a QP of this rocid without frames")                        \
 	X(direct_bytes, "direct_bytes", "their bytes")                                            \
+	X(named_packets, "named_packets",                                                         \
+		"packets to a QP of this rocid that named their payload instead of carrying it")  \
 	X(np_ecn_marked_roce_packets, "np_ecn_marked_roce_packets",                               \
 		"packets received with congestion experienced, by QPs that answer with CNPs")     \
 	X(np_cnp_sent, "np_cnp_sent", "CNPs sent")                                                \

@@ -160,7 +160,7 @@ static ALWAYS_INLINE void complete(struct run *r, const struct plain *m)
 							  : ABI_WC_RDMA_WRITE,
 	};
 
-	cq_push(r->qp->send_lane, &cqe, r->qp->comp.cqes + r->cqes);
+	cq_put(r->qp->send_lane, &cqe, r->qp->comp.cqes + r->cqes);
 	r->cqes++;
 }
 

@@ -35,10 +35,14 @@ static enum drop check(
 									    : DROP_FAST_CNP_RATE;
 }
 
-/* Whether the packets of @p f have the Fast CNP's destination as their source. */
-static bool is_of(const struct qp_flow *f, const struct pkt *pkt)
+/* The Fast CNP's destination is the source of the flow's packets. */
+static struct flow_key key_of(const struct fast_cnp *f, const struct pkt *pkt)
 {
-	return f->port == pkt->port && !memcmp(f->sgid, pkt->l3 + IP6_DST, sizeof(f->sgid));
+	struct flow_key k = {.dest_qpn = pkt->dest_qp, .port = pkt->port};
+
+	memcpy(k.dgid, f->dip, sizeof(k.dgid));
+	memcpy(k.sgid, pkt->l3 + IP6_DST, sizeof(k.sgid));
+	return k;
 }
 
 static void tell(struct core *c, struct qp *qp, const struct pkt *pkt, bool detour, uint64_t now)
@@ -62,18 +66,14 @@ static void tell(struct core *c, struct qp *qp, const struct pkt *pkt, bool deto
 static uint32_t tell_all(
 	struct core *c, const struct fast_cnp *f, const struct pkt *pkt, bool detour, uint64_t now)
 {
-	const struct qp_flow *at = flow_find(c->cfg.flows, f->dip, pkt->dest_qp);
+	const struct flow_key key = key_of(f, pkt);
+	const struct qp_flow *at = flow_find(c->cfg.flows, &key);
 	uint32_t workers = 0;
-	unsigned told = 0;
 
-	for (; at && told < FAST_CNP_QPS; at = flow_more(at)) {
-		uint32_t owner;
+	for (unsigned told = 0; at && told < FAST_CNP_QPS; at = flow_more(at), told++) {
+		uint32_t owner = qp_owner(at->qp);
 
-		if (!is_of(at, pkt))
-			continue;
-		owner = qp_owner(at->qp);
 		workers |= 1u << owner;
-		told++;
 		if (owner == c->cfg.worker)
 			tell(c, at->qp, pkt, detour, now);
 	}
@@ -117,10 +117,10 @@ bool core_flow(struct qp_flow *f, struct qp *qp)
 
 	if (qp->path.net != NET_IPV6 || !qp->path.hdr_len || qp->opc == OPC_UD)
 		return false;
-	memcpy(f->sgid, ip + IP6_SRC, sizeof(f->sgid));
-	memcpy(f->dgid, ip + IP6_DST, sizeof(f->dgid));
-	f->dest_qpn = qp->attr.dest_qpn;
-	f->port = qp->path.port;
+	memcpy(f->key.sgid, ip + IP6_SRC, sizeof(f->key.sgid));
+	memcpy(f->key.dgid, ip + IP6_DST, sizeof(f->key.dgid));
+	f->key.dest_qpn = qp->attr.dest_qpn;
+	f->key.port = qp->path.port;
 	f->qp = qp;
 	return true;
 }

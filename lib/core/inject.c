@@ -363,6 +363,7 @@ bool inject_release(struct core *c, struct qp *qp, struct txd *t, uint64_t now)
 	t->port = h->port;
 	t->local = h->local;
 	t->group = h->group;
+	t->named = false;
 	if (!egress_is_open(c,
 		    t->local ? EGRESS_LOCAL(core_owner(c, txd_dest_qp(t))) : EGRESS_PORT(t->port)))
 		return false;

@@ -11,6 +11,7 @@
 #include "cq.h"
 #include "inject.h"
 #include "mw_wqe.h"
+#include "named.h"
 #include "np.h"
 #include "pacing.h"
 #include "qp_impl.h"
@@ -38,6 +39,7 @@ int qp_give(struct core *c, struct qp *qp, uint16_t worker, uint64_t now)
 	qp->recv_lane = &qp->recv_lane->cq->lane[worker];
 	qp->queue_run = 0; /* observation starts over */
 	mw_wqe_moved(qp);
+	named_moved(qp);
 	if (qp->traced)
 		trace_move(c, qp, worker, now);
 	atomic_store_explicit(&qp->owner, worker, memory_order_release);

@@ -42,22 +42,34 @@ static bool way_back(const struct qp *qp, const struct pkt *pkt, struct path *p)
 	return true;
 }
 
-/* CNP-02, CNP-07, CNP-10: flow label and UDP source port are the QP's. */
+/* CNP-02, CNP-07, CNP-10: flow label and UDP source port are the QP's.
+ * @return false: there is no way back, and @p cnp is as it was */
 static bool fill(struct np_cnp *cnp, struct qp *qp, const struct pkt *pkt, uint32_t rcm)
 {
+	if (qp->opc != OPC_UD)
+		cnp->path = qp->path;
+	else if (!way_back(qp, pkt, &cnp->path))
+		return false;
 	cnp->qp = qp;
 	cnp->pkey = pkt->pkey;
 	cnp->becn = rcm & RCM_BECN;
-	if (qp->opc == OPC_UD) {
-		cnp->dest_qpn = pkt->src_qp;
-		if (!way_back(qp, pkt, &cnp->path))
-			return false;
-	} else {
-		cnp->dest_qpn = qp->attr.dest_qpn;
-		cnp->path = qp->path;
-	}
+	cnp->dest_qpn = qp->opc == OPC_UD ? pkt->src_qp : qp->attr.dest_qpn;
 	path_set_class(&cnp->path, (uint8_t)rcm, RCM_PCP(rcm));
 	return true;
+}
+
+/* Once all places are taken, the oldest CNP of a port that cannot send gives way: no port takes the
+ * places of others.  @return the place of one more, or CNP_OWED: none */
+static uint32_t place(const struct core *c)
+{
+	const struct core_np *np = &c->np;
+
+	if (np->owed < CNP_OWED)
+		return np->owed;
+	for (uint32_t i = 0; i < CNP_OWED; i++)
+		if (!egress_is_open(c, EGRESS_PORT(np->cnp[i].path.port)))
+			return i;
+	return CNP_OWED;
 }
 
 void np_marked(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
@@ -65,6 +77,7 @@ void np_marked(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t no
 	const struct port *port = &c->cfg.ports->port[pkt->port];
 	uint32_t rcm = atomic_load_explicit(&port->rcm, memory_order_relaxed);
 	struct core_np *np = &c->np;
+	uint32_t at;
 
 	if (!rcm)
 		return; /* CNP-14 */
@@ -72,11 +85,12 @@ void np_marked(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t no
 	if (pkt->net == NET_ROCEV1 || pkt->queue == PKT_LOCAL || qp->type == ABI_QPT_GSI)
 		return;
 	c->count.np_ecn_marked_roce_packets++;
-	if (now < qp->cnp_next || np->owed == CNP_OWED)
+	if (now < qp->cnp_next)
 		return; /* CNP-06 */
-	if (!fill(&np->cnp[np->owed], qp, pkt, rcm))
+	at = place(c);
+	if (at == CNP_OWED || !fill(&np->cnp[at], qp, pkt, rcm))
 		return;
-	np->owed++;
+	np->owed += at == np->owed;
 	qp->cnp_next = now + atomic_load_explicit(&port->cnp_interval, memory_order_relaxed);
 }
 
@@ -123,6 +137,13 @@ void np_forget(struct core *c, struct qp *qp)
 	for (uint32_t i = 0; i < np->owed; i++)
 		if (np->cnp[i].qp != qp && kept++ != i)
 			np->cnp[kept - 1] = np->cnp[i];
+	if (kept != np->owed) /* it was not sent: the next mark is answered (CNP-06) */
+		qp->cnp_next = 0;
 	np->owed = kept;
+}
+
+void np_restart(struct core *c, struct qp *qp)
+{
+	np_forget(c, qp);
 	qp->cnp_next = 0;
 }

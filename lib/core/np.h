@@ -26,7 +26,10 @@ void np_marked(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t no
  *  @return their number. */
 unsigned np_tx(struct core *c, struct txd *out, unsigned n);
 
-/** @p qp leaves this core or starts anew: it owes no CNPs. */
+/** @p qp leaves this core: it owes no CNPs. The interval after one that was sent continues. */
 void np_forget(struct core *c, struct qp *qp);
+
+/** @p qp starts anew: it owes no CNPs, and answers the next mark. */
+void np_restart(struct core *c, struct qp *qp);
 
 #endif

@@ -270,7 +270,8 @@ static void settle(const struct core *c, struct limiter *l, uint64_t now)
 		l->ops->on_pause(&l->cc, c->resumed);
 		rtt_forget(&l->rtt); /* that is our delay, not the network's */
 	}
-	l->settled = now;
+	if (l->settled < now) /* a command's time is that of the round's start */
+		l->settled = now;
 	l->change_at = l->ops->on_time(&l->cc, now);
 }
 
@@ -525,8 +526,10 @@ void pacing_look(struct core *c, struct qp *qp, struct core_limit *out, uint64_t
 	pacing_view(c, qp, out);
 	if (!qp->limiter->since)
 		return;
-	out->limited_ns = now - qp->limiter->since;
+	/* A CNP of this round may have a later time: packets read the clock, commands do not. */
+	out->limited_ns = now > qp->limiter->since ? now - qp->limiter->since : 0;
 	out->limited_cnps = qp->limiter->cnps - qp->limiter->before;
+	out->by_switch = qp->notice.kind == CC_CNP_FAST;
 }
 
 /* --- sending ------------------------------------------------------------------------------ */

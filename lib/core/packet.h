@@ -46,6 +46,7 @@ static ALWAYS_INLINE uint8_t *packet_begin_to(uint16_t *id, struct qp *qp, const
 	t->port = path->port;
 	t->local = path->local;
 	t->group = false;
+	t->named = false;
 	t->nsegs = 0;
 	t->sealed = TXD_OPEN;
 	if (unlikely(op->xrceth)) { /* XRC-03, BTH-22: in all requests */
@@ -87,10 +88,10 @@ static inline void packet_reth(uint8_t *reth, uint64_t va, uint32_t rkey, uint32
 	put_be32(reth + 12, len);
 }
 
-/** Appends @p len bytes at @p addr to the payload of @p t. */
-static inline void packet_payload(struct txd *t, const uint8_t *addr, uint32_t len)
+/** Appends @p len bytes at @p addr, of region @p key if it is not 0, to the payload of @p t. */
+static inline void packet_payload(struct txd *t, const uint8_t *addr, uint32_t len, uint32_t key)
 {
-	t->seg[t->nsegs++] = (struct txseg){addr, len};
+	t->seg[t->nsegs++] = (struct txseg){addr, len, key};
 	/* It is copied when the whole burst is built. From the third line on, the CPU's own
 	 * prefetcher fetches. */
 	__builtin_prefetch(addr);

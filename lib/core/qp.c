@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Life of a QP: memory, reset, error, flush. Commands are in qp_modify.c. */
 #include "completer.h"
+#include "named.h"
 #include "pacing.h"
 #include "qp_impl.h"
 #include "qp_table.h"
@@ -132,6 +133,8 @@ void qp_check_drained(struct core *c, struct qp *qp)
 /* QPS-20, CQ-10: each queue in post order. */
 bool qp_flush(struct core *c, struct qp *qp, unsigned max, uint64_t now)
 {
+	if (unlikely(!named_recalled(c, qp)))
+		return true;
 	while (max && (completer_flush_one(c, qp, now) ||
 			      (qp->state == ABI_QPS_ERR && responder_flush_one(c, qp, now))))
 		max--;

@@ -15,6 +15,7 @@
  *     limited, limiter      pacing.c
  *     why                   cause.c, qp_modify.c
  *     windows, grace        mw_wqe.c
+ *     epoch, named, recall  named.c; other workers read `epoch`
  *     trace, traced         trace.c (a command)
  *     inject                inject.c (a command)
  *     cnp_next              np.c
@@ -182,7 +183,9 @@ struct qp_comp {
 	bool rnr_wait;	 /* an RNR timer runs; the ACK timer does not (REQ-31) */
 	uint8_t refused; /* syndrome of a fatal NAK that follows a READ without responses, or 0 */
 	uint32_t refused_psn;
-	uint64_t due; /* when the ACK or RNR timer fires; 0: none runs */
+	uint8_t failed;	    /* status that the WQE at head is still to complete with, or 0 ... */
+	uint8_t failed_why; /* ... and its vendor_err */
+	uint64_t due;	    /* when the ACK or RNR timer fires; 0: none runs */
 } CACHE_ALIGNED;
 
 /** Packets that the responder owes besides READ responses. */
@@ -225,8 +228,8 @@ struct qp {
 	/* identity: control thread */
 	uint32_t qpn;
 	uint32_t pd;
-	uint32_t handle; /* in its session */
-	uint8_t type;	 /* enum abi_qp_type */
+	_Atomic uint32_t epoch; /* named.c: names from before it changed are void */
+	uint8_t type;		/* enum abi_qp_type */
 	bool sq_sig_all;
 	uint16_t sq_slot_size;	/* stride of sq_private */
 	uint32_t session;	/* number of the session that owns it */
@@ -255,6 +258,7 @@ struct qp {
 	 * came in by, PKT_NO_QUEUE for none, and the number of packets in a row that did */
 	uint8_t queue;
 	uint8_t egress; /* schedule.c: the list of its share that `ready` is on */
+	bool named;	/* named.c: other workers may read memory by names of this epoch */
 	uint32_t queue_run;
 	uint32_t tx_call; /* schedule.c: the core_tx() call that last built a packet of this QP */
 	struct trace *trace;	  /* trace.c; NULL: not traced */
@@ -300,6 +304,8 @@ struct qp {
 	 * must not overtake (ud_tx.c), and the last one to arrive at a QP of its core (ud.c) */
 	uint32_t local_sent;
 	uint32_t local_arrived;
+	uint32_t recall; /* named.c: the grace period that ends the epoch; 0: none began */
+	uint32_t handle; /* in its session: control thread */
 	/* event.c: async events that have not been taken, a bit for each ABI_EVENT_* */
 	uint32_t events;
 	struct list troubled; /* on the core's list while there are any */

@@ -9,6 +9,7 @@
 #include "core_command.h"
 #include "cq.h"
 #include "inject.h"
+#include "named.h"
 #include "np.h"
 #include "pacing.h"
 #include "qp_impl.h"
@@ -228,6 +229,10 @@ static int reset(struct core *c, struct qp *qp, struct core_cmd *cmd, uint64_t n
 	pacing_cancel(c, qp);
 	qp_make_idle(c, qp);
 	qp_calm(qp);
+	if (!named_recalled(c, qp)) {
+		cmd->progress |= 1;
+		return -EAGAIN;
+	}
 	n = responder_discard(qp, step) + requester_discard(qp, step);
 	cmd->progress += n;
 	if (n && cmd->progress < max)
@@ -241,8 +246,18 @@ static int reset(struct core *c, struct qp *qp, struct core_cmd *cmd, uint64_t n
 	pacing_reset(c, qp, now);
 	qp->comm_est = false;
 	inject_forget(qp);
-	np_forget(c, qp);
+	np_restart(c, qp);
 	return 0;
+}
+
+/* QPS-20. Nobody reads memory of its requests when the command is over. */
+static int fail(struct core *c, struct qp *qp, struct core_cmd *cmd, uint64_t now)
+{
+	if (!cmd->progress)
+		cause_plain(qp, CAUSE_COMMAND, 0);
+	qp_error(c, qp, now);
+	cmd->progress = 1;
+	return named_recalled(c, qp) ? 0 : -EAGAIN;
 }
 
 /* SQE -> RTS. Everything posted so far is flushed first, as it would have been in SQE (IBA
@@ -281,16 +296,15 @@ static int change(struct core *c, struct qp *qp, struct core_cmd *cmd, uint64_t 
 {
 	unsigned to = state_after(qp, cmd);
 
-	/* A reset in several steps has changed the state with its first. */
-	if (!(to == ABI_QPS_RESET && cmd->progress) && !allowed(c, qp, cmd, to))
+	bool begun = cmd->progress && (to == ABI_QPS_RESET || to == ABI_QPS_ERR);
+
+	/* A change in several steps has changed the state with its first. */
+	if (!begun && !allowed(c, qp, cmd, to))
 		return -EINVAL;
 	if (to == ABI_QPS_RESET)
 		return reset(c, qp, cmd, now);
-	if (to == ABI_QPS_ERR) {
-		cause_plain(qp, CAUSE_COMMAND, 0);
-		qp_error(c, qp, now);
-		return 0;
-	}
+	if (to == ABI_QPS_ERR)
+		return fail(c, qp, cmd, now);
 	if (qp->state == ABI_QPS_SQE) {
 		int err = recover(c, qp, cmd, now);
 

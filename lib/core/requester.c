@@ -401,7 +401,7 @@ static ALWAYS_INLINE bool gather(
 			if (mr_resolve(c->cfg.mrs, sge->lkey, qp->pd, 0, sge->addr + r->sge_off,
 				    part, &ptr) != MR_OK)
 				return false;
-			packet_payload(t, ptr, part);
+			packet_payload(t, ptr, part, sge->lkey);
 		}
 		len -= part;
 		r->sge_off += part;
@@ -419,7 +419,7 @@ static ALWAYS_INLINE bool payload(struct core *c, struct qp *qp, struct send_wqe
 {
 	if (w->flags & ABI_WQE_INLINE) {
 		if (len)
-			packet_payload(t, wqe_inline(w) + off, len);
+			packet_payload(t, wqe_inline(w) + off, len, 0);
 		return true;
 	}
 	cursor_seek(qp, w, off);

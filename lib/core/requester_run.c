@@ -73,8 +73,8 @@ static ALWAYS_INLINE void keep(
 }
 
 /* Every packet is the last of its message, so it asks for an ACK (BTH-13). */
-static ALWAYS_INLINE void build(struct core *c, struct qp *qp, const struct send_wqe *w,
-	struct txd *t, const uint8_t *payload, bool send)
+static ALWAYS_INLINE void build(struct core *c, struct qp *qp, struct send_wqe *w, struct txd *t,
+	const uint8_t *payload, bool send)
 {
 	bool se = send && (w->flags & ABI_WQE_SOLICITED); /* BTH-09 */
 	uint8_t *eth = packet_begin(&c->ip_id, qp, t, send ? OP_SEND_ONLY : OP_WRITE_ONLY,
@@ -82,7 +82,7 @@ static ALWAYS_INLINE void build(struct core *c, struct qp *qp, const struct send
 
 	if (!send)
 		packet_reth(eth, w->remote_addr, w->rkey, w->length); /* REQ-06 */
-	packet_payload(t, payload, w->length);
+	packet_payload(t, payload, w->length, wqe_sge(w)[0].lkey);
 }
 
 /* Takes the next entry if it is plain.  @return false when it is not, or there is none. */

@@ -7,6 +7,7 @@
 #include "core_memory.h"
 #include "mr.h"
 #include "mw.h"
+#include "named.h"
 #include "packet.h"
 #include "packet_length.h"
 #include "qp_impl.h"
@@ -181,6 +182,19 @@ static bool psn_ahead(struct core *c, struct qp *qp, uint32_t psn)
 	return true;
 }
 
+/* The payload of the expected packet cannot be read any more: as if it had been lost on a wire. The
+ * NAK has the requester build it again, and find that its memory is gone. */
+static NOINLINE enum outcome nameless(struct core *c, struct qp *qp)
+{
+	struct qp_resp *r = &qp->resp;
+
+	r->nak_sent = true;
+	r->rnr_sent = false;
+	r->early = r->epsn;
+	owe_nak(c, qp, NAK_PSN_SEQUENCE, r->epsn);
+	return LOST;
+}
+
 /* RSP-05, RSP-06, RSP-07: messages do not interleave. */
 static enum outcome check_op_seq(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
@@ -321,6 +335,8 @@ static ALWAYS_INLINE enum outcome execute_send(
 {
 	uint8_t status = recv_place(c, qp, pkt);
 
+	if (unlikely(pkt->named) && named_is_gone(c, pkt))
+		return nameless(c, qp);
 	if (status) {
 		responder_recv_failed(c, qp, status, NAK_REMOTE_OP, now); /* RSP-21 */
 		return DONE;
@@ -343,7 +359,13 @@ void memory_fault(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t
 static ALWAYS_INLINE enum outcome execute_write(
 	struct core *c, struct qp *qp, const struct pkt *pkt, uint8_t *at, uint64_t now)
 {
-	switch (write_place(core_memory(c), c->cfg.mrs, qp, pkt, at)) {
+	enum placed placed = write_place(core_memory(c), c->cfg.mrs, qp, pkt, at);
+
+	if (unlikely(pkt->named) && named_is_gone(c, pkt)) {
+		c->count.access_faults += placed == PLACED_FAULT;
+		return nameless(c, qp);
+	}
+	switch (placed) {
 	case PLACED_KEY_GONE:
 		return access_error(c, qp, pkt, CAUSE_RKEY_GONE, now); /* RSP-15 */
 	case PLACED_FAULT:
@@ -611,6 +633,7 @@ static ALWAYS_INLINE enum outcome execute(
 enum drop responder_rx(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
 	int32_t ahead = seq24_diff(pkt->psn, qp->resp.epsn); /* RSP-01 */
+	enum outcome done;
 	uint8_t *at = NULL;
 
 	if (ahead < 0)
@@ -619,12 +642,17 @@ enum drop responder_rx(struct core *c, struct qp *qp, const struct pkt *pkt, uin
 		return psn_ahead(c, qp, pkt->psn) ? DROP_NONE
 		       : qp->resp.rnr_sent	  ? DROP_RNR_PENDING
 						  : DROP_PSN_AHEAD;
-	if (check_op_seq(c, qp, pkt, now) != PASS || check_op_valid(c, qp, pkt, now) != PASS ||
-		check_resource(c, qp, pkt, now) != PASS || check_length(c, qp, pkt, now) != PASS ||
+	if (check_op_seq(c, qp, pkt, now) != PASS || check_op_valid(c, qp, pkt, now) != PASS)
+		return DROP_NONE;
+	if (unlikely(pkt->named == PKT_NAMELESS)) { /* takes no receive */
+		nameless(c, qp);
+		return DROP_NAMELESS;
+	}
+	if (check_resource(c, qp, pkt, now) != PASS || check_length(c, qp, pkt, now) != PASS ||
 		check_rkey(c, qp, pkt, &at, now) != PASS)
 		return DROP_NONE;
-	/* RSP-24: the data are in memory before an ACK is owed. */
-	if (execute(c, qp, pkt, at, now) == PASS)
+	done = execute(c, qp, pkt, at, now);
+	if (done == PASS) /* RSP-24: the data are in memory before an ACK is owed. */
 		acknowledge(c, qp, pkt);
-	return DROP_NONE;
+	return likely(done != LOST) ? DROP_NONE : DROP_NAMELESS;
 }

@@ -15,6 +15,7 @@ struct resp_res;
 enum outcome {
 	PASS,
 	DONE, /* the packet was dealt with, or turned into a NAK */
+	LOST, /* its payload cannot be read any more: named.h */
 };
 
 /** Refuses @p pkt: NAK Invalid Request or Remote Access Error, the event, then ERR (RSP-22).

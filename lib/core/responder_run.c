@@ -17,7 +17,7 @@
 #include "responder.h"
 #include "responder_impl.h"
 #include "seq24.h"
-#include "write_place.h"
+#include "uaccess.h"
 
 /* Whether @p qp executes WRITEs now, those with its own P_Key among them, and answers them with
  * nothing but an ACK. */
@@ -55,7 +55,7 @@ static ALWAYS_INLINE unsigned plan(const struct core *c, const struct qp *qp,
 		if (p->op->code != OP_WRITE_ONLY || p->dest_qp != qp->qpn ||
 			p->psn != seq24_add(qp->resp.epsn, run) || !is_from_peer(qp, p, mac))
 			break;
-		if (unlikely(np_is_marked(p)))
+		if (unlikely(np_is_marked(p) || p->named))
 			break; /* CNP-01: the notification point sees it */
 		if (!p->payload_len || p->payload_len != p->dma_len || !packet_length_ok(qp, p))
 			break; /* RSP-09, RSP-11, RSP-12 */
@@ -69,16 +69,27 @@ static ALWAYS_INLINE unsigned plan(const struct core *c, const struct qp *qp,
 	return run;
 }
 
-/* @p n packets were placed; their last bytes before the ACK is owed (RSP-24). */
-static void accept(struct core *c, struct qp *qp, unsigned n, bool ackreq)
+/* The first @p n packets of @p pkt, of @p bytes, were placed; their last bytes before the ACK is
+ * owed (RSP-24). */
+static void accept(struct core *c, struct qp *qp, const struct pkt pkt[], unsigned n,
+	uint64_t bytes, bool ackreq)
 {
 	struct qp_resp *r = &qp->resp;
+	const struct pkt *last;
 
 	if (!n)
 		return;
+	last = &pkt[n - 1];
+	c->count.port[pkt->port].rx_packets += n;
+	c->count.port[pkt->port].rx_bytes += bytes;
+	c->count.rx_write_requests += n;
 	r->epsn = seq24_add(r->epsn, n);
 	r->ack_psn = seq24_add(r->epsn, SEQ24_MASK);
 	r->msn = seq24_add(r->msn, n); /* RSP-25 */
+	r->rkey = last->rkey;	       /* as write_place() leaves it */
+	r->va = last->va + last->dma_len;
+	r->write_len = last->dma_len;
+	r->write_left = 0;
 	if (!ackreq)
 		return;
 	r->owed = OWE_ACK; /* RSP-23 */
@@ -90,6 +101,8 @@ unsigned responder_run(
 {
 	uint8_t *at[BURST];
 	unsigned run = is_ready(qp) ? plan(c, qp, pkt, n, at) : 0;
+	const struct uaccess memory = core_memory(c);
+	uint64_t bytes = 0;
 	bool ackreq = false;
 	unsigned done;
 
@@ -99,15 +112,15 @@ unsigned responder_run(
 		if (unlikely(!icrc_check(c->cfg.icrc, p))) /* VAL-01 */
 			break;
 		observe_queue(qp, p->queue);
-		count_received(c, p);
-		if (unlikely(write_place(core_memory(c), c->cfg.mrs, qp, p, at[done]) != PLACED)) {
-			accept(c, qp, done, ackreq);
+		if (unlikely(!uaccess_place(memory, at[done], p->payload, p->payload_len))) {
+			accept(c, qp, pkt, done, bytes, ackreq);
+			count_received(c, p);
 			memory_fault(c, qp, p, now);
 			return done + 1;
 		}
-		c->count.rx_write_requests += p->op->last;
+		bytes += p->icrc_off + (uint64_t)ICRC_LEN;
 		ackreq |= p->ackreq;
 	}
-	accept(c, qp, done, ackreq);
+	accept(c, qp, pkt, done, bytes, ackreq);
 	return done;
 }

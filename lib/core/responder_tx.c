@@ -75,7 +75,7 @@ static bool build_read_resp(
 	if (opcode_row(code)->aeth)
 		write_aeth(eth, SYNDROME_ACK, res->msn);
 	if (len) /* RSP-53, RSP-42: memory is read now, after earlier requests wrote theirs */
-		packet_payload(t, ptr, len);
+		packet_payload(t, ptr, len, res->rkey);
 	res->next_psn = seq24_add(psn, 1);
 	qp->tx_call = c->tx_call; /* no window of it is retired before this is sealed */
 	return true;

@@ -4,6 +4,7 @@
 #include "core_memory.h"
 #include "headers.h"
 #include "icrc.h"
+#include "named.h"
 #include "opcode.h"
 #include "qp_impl.h"
 #include "responder.h"
@@ -110,8 +111,11 @@ uint16_t core_seal(struct core *c, struct txd *t)
 	struct core_port_counters *count = &c->count.port[t->port];
 	uint8_t *dst = t->frame + t->hdr_len;
 	uint32_t pad = -(uint32_t)t->payload_len & 3;
+	uint16_t len = unlikely(t->local) ? named_seal(c, t) : 0;
 	uint32_t crc;
 
+	if (unlikely(len))
+		return len;
 	if (!gather(c, t, dst, &crc))
 		return sealed_before(c, t);
 	dst += t->payload_len;

@@ -16,6 +16,7 @@ struct qp;
 struct txseg {
 	const uint8_t *addr;
 	uint32_t len;
+	uint32_t key; /* of its region; 0: it has none, or a memory window names it */
 };
 
 enum txd_sealed {
@@ -35,6 +36,7 @@ struct txd {
 	uint8_t port; /* index of the port to send it by */
 	bool local;   /* for a QP of this daemon: loop it back instead */
 	bool group;   /* to a multicast group: see core_group_here() */
+	bool named;   /* core_seal(), of a local one: its payload is where the frame says */
 	uint8_t nsegs;
 	uint8_t sealed; /* inject.c: enum txd_sealed; */
 	/* the rest is set for TXD_SEALED and TXD_LOST only */

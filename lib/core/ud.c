@@ -133,7 +133,7 @@ static NOINLINE void note_arrival(const struct core *c, const struct pkt *pkt)
 enum drop ud_rx(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
 	struct qp_resp *r = &qp->resp;
-	const struct txseg payload = {pkt->payload, pkt->payload_len};
+	const struct txseg payload = {.addr = pkt->payload, .len = pkt->payload_len};
 	int index = qp->attr.pkey_index;
 	uint8_t status;
 

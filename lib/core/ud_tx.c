@@ -65,6 +65,16 @@ static bool leads_to_group(const struct path *p)
 	return p->hdr[ETH_DST] & 1;
 }
 
+/* As the port has it now: it may have been set since the handle was made. QP1 is exempt. */
+static void mark_ecn(const struct core *c, const struct qp *qp, struct path *path)
+{
+	bool ect = atomic_load_explicit(&c->cfg.ports->port[path->port].rcm, memory_order_relaxed);
+
+	ect &= qp->type != ABI_QPT_GSI;
+	if (unlikely(path->ect != ect))
+		path_set_ect(path, ect);
+}
+
 void ud_address(struct core *c, const struct qp *qp, struct send_wqe *w, const struct abi_wqe *e)
 {
 	const struct ah *ah = ah_find(c->cfg.ahs, e->ud.ah, qp->pd);
@@ -75,8 +85,7 @@ void ud_address(struct core *c, const struct qp *qp, struct send_wqe *w, const s
 	if (w->status)
 		return;
 	*path = ah->path;
-	if (qp->type == ABI_QPT_GSI)
-		path_set_ect(path, false);
+	mark_ecn(c, qp, path);
 	w->ud.qkey = e->ud.remote_qkey & QKEY_OWN ? ud_qkey(qp) : e->ud.remote_qkey; /* UD-03 */
 	w->ud.dest_qpn = leads_to_group(path) ? QPN_MULTICAST			     /* MC-07 */
 					      : e->ud.remote_qpn & SEQ24_MASK;

@@ -252,7 +252,7 @@ int ctl_start(struct ctl **out, const struct ctl_config *cfg, char why[ABI_SENTE
 
 	*out = NULL;
 	if (!h)
-		return refuse(why, -ENOMEM, "rocid is out of memory");
+		return refuse_memory(why);
 	raise_descriptor_limit(&h->sessions.fd_max); /* before quota_init() counts descriptors */
 	make_descriptor_table();
 	init(h, cfg);
@@ -261,7 +261,7 @@ int ctl_start(struct ctl **out, const struct ctl_config *cfg, char why[ABI_SENTE
 	h->ctl.failures = failures_create(&diagnose_ops);
 	h->ctl.connections = connections_create(&h->ctl);
 	if (err || !h->ctl.failures || !h->ctl.connections)
-		err = refuse(why, -ENOMEM, "rocid is out of memory");
+		err = refuse_memory(why);
 	else
 		err = open_all(h, cfg, why);
 	if (err) {

@@ -55,22 +55,16 @@ enum {
 #define IP4_MF	      0x2000u
 #define IP_PACKET_MAX 65535u
 
-typedef uint64_t inet_lanes __attribute__((vector_size(16)));
+#define INET_MANY 128u
 
-/** Adds @p len octets to a sum; those before had an even number. */
-static inline uint64_t inet_add(uint64_t sum, const void *data, uint32_t len)
+/** inet_add() of many octets. */
+uint64_t inet_add_many(uint64_t sum, const uint8_t *p, uint32_t len);
+
+/** inet_add() of few. */
+static inline uint64_t inet_add_words(uint64_t sum, const uint8_t *p, uint32_t len)
 {
-	const uint8_t *p = data;
-	inet_lanes a = {sum}, b = {0}, pair[2];
 	uint64_t word;
 
-	for (; len >= sizeof(pair); p += sizeof(pair), len -= (uint32_t)sizeof(pair)) {
-		memcpy(pair, p, sizeof(pair));
-		a += (pair[0] & UINT32_MAX) + (pair[0] >> 32);
-		b += (pair[1] & UINT32_MAX) + (pair[1] >> 32);
-	}
-	a += b;
-	sum = a[0] + a[1];
 	for (; len >= sizeof(word); p += sizeof(word), len -= (uint32_t)sizeof(word)) {
 		memcpy(&word, p, sizeof(word));
 		sum += (word & UINT32_MAX) + (word >> 32);
@@ -78,6 +72,12 @@ static inline uint64_t inet_add(uint64_t sum, const void *data, uint32_t len)
 	word = 0;
 	memcpy(&word, p, len);
 	return sum + (word & UINT32_MAX) + (word >> 32);
+}
+
+/** Adds @p len octets to a sum; those before had an even number. */
+static inline uint64_t inet_add(uint64_t sum, const void *data, uint32_t len)
+{
+	return len < INET_MANY ? inet_add_words(sum, data, len) : inet_add_many(sum, data, len);
 }
 
 /** @return the 16 bits of a sum, to be stored as they are. */

@@ -113,12 +113,14 @@ static void heard(struct neigh *n, uint64_t now)
 }
 
 /* A packet is sent to @p n, which has a handle: if it was silent for long it is asked whether it is
- * still there. An answer of the upper layers is as good, so they get DELAY for one. */
+ * still there. An answer of the upper layers is as good, so they get DELAY for one. While other
+ * packets wait for it, its job is to send them. */
 static void sending(struct ipoib *s, struct neigh *n, uint64_t now)
 {
 	n->sent = true;
 	neigh_touch(&s->table, n);
-	if (n->group || n->state == NEIGH_PROBE || now - n->heard < IPOIB_REACHABLE_NS)
+	if (n->group || n->waiting || n->state == NEIGH_PROBE ||
+		now - n->heard < IPOIB_REACHABLE_NS)
 		return;
 	set_state(n, NEIGH_PROBE);
 	n->due = now + IPOIB_DELAY_NS;
@@ -459,6 +461,27 @@ static void keep_ip(struct neigh *n, const uint8_t *ip, unsigned ip_len)
 	}
 }
 
+static bool is_ours(const struct ipoib *s, const uint8_t *ip, unsigned ip_len)
+{
+	return ip_len == 4 ? s->has_ip4 && !memcmp(ip, s->ip4, 4)
+			   : s->has_ip6 && !memcmp(ip, s->ip6, 16);
+}
+
+static struct neigh *known(struct ipoib *s, const struct ipoib_addr *said)
+{
+	struct neigh *n = neigh_of_addr(&s->table, said);
+
+	return n ? n : add(s, said, false);
+}
+
+/* The kernel's answer goes to the MAC of @p n. */
+static void heard_of(struct ipoib *s, struct arrival *a, struct neigh *n)
+{
+	neigh_touch(&s->table, n);
+	heard(n, a->now);
+	memcpy(a->mac, n->mac, 6);
+}
+
 /* The sender claims @p ip in an ARP or ND message. If it had another QPN when it did so before, it
  * has restarted: the kernel keeps the MAC that it knows (IPB-16), and also the one under which the
  * new QPN claimed other addresses meanwhile. */
@@ -467,20 +490,19 @@ static void claim(struct ipoib *s, struct arrival *a, const struct ipoib_addr *s
 {
 	struct neigh *n = neigh_of_ip(&s->table, said->gid, ip, ip_len);
 
-	if (ip_len == 4 ? s->has_ip4 && !memcmp(ip, s->ip4, 4)
-			: s->has_ip6 && !memcmp(ip, s->ip6, 16))
+	if (is_ours(s, ip, ip_len)) {
 		s->count[IPOIB_DUPLICATE]++;
+		/* It may have moved there: not announced again before the kernel does so. */
+		*(ip_len == 4 ? &s->has_ip4 : &s->has_ip6) = false;
+	}
 	if (n && n->addr.qpn != said->qpn) {
 		s->count[IPOIB_RESTARTED]++;
 		neigh_rebind(n, said->qpn);
 	} else if (!n) {
-		n = neigh_of_addr(&s->table, said);
-		n = n ? n : add(s, said, false);
+		n = known(s, said);
 	}
 	keep_ip(n, ip, ip_len);
-	neigh_touch(&s->table, n);
-	heard(n, a->now);
-	memcpy(a->mac, n->mac, 6);
+	heard_of(s, a, n);
 }
 
 /* A message about another port than its datagram's is forged. The QPN is the one that
@@ -503,7 +525,10 @@ static bool arp_in(struct ipoib *s, struct arrival *a, uint32_t *len)
 		return drop(s, IPOIB_BAD_ARP);
 	if (!may_claim(s, a, &sender))
 		return false;
-	if (!is_zero(arp.sender_ip, 4))
+	/* A probe (RFC 5227) claims nothing but is answered. */
+	if (is_zero(arp.sender_ip, 4))
+		heard_of(s, a, known(s, &sender));
+	else
 		claim(s, a, &sender, arp.sender_ip, 4);
 	if (ipoib_addr_same(&target, &s->cfg.own))
 		memcpy(mac, s->cfg.mac, 6);

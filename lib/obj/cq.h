@@ -63,20 +63,12 @@ static inline bool cq_lane_full(struct cq_lane *lane)
 	return lane->head - lane->seen >= lane->depth;
 }
 
-/**
- * Appends @p cqe to @p lane, as completion @p number of its queue, and fills in its mark. The
- * lane's worker.
- * @return false when the lane is full: nothing was written, the lane is marked as overflowed, and
- * the caller raises CQ_ERR and moves the QP to ERR (CQ-01).
- */
-static inline bool cq_push(struct cq_lane *lane, const struct abi_cqe *cqe, uint32_t number)
+/** Appends @p cqe to @p lane, which has room for it and no overflow, as completion @p number of its
+ * queue, and fills in its mark. The lane's worker. */
+static inline void cq_put(struct cq_lane *lane, const struct abi_cqe *cqe, uint32_t number)
 {
 	struct abi_cqe *slot = &lane->ring[lane->head & (lane->depth - 1)];
 
-	if (unlikely(lane->overflow || cq_lane_full(lane))) {
-		lane->overflow = true; /* CQ-01 */
-		return false;
-	}
 	/* Field by field, so that a caller's constants and registers are stored directly. */
 	slot->wr_id = cqe->wr_id;
 	slot->byte_len = cqe->byte_len;
@@ -101,6 +93,20 @@ static inline bool cq_push(struct cq_lane *lane, const struct abi_cqe *cqe, uint
 	lane->added = true; /* CQ-03 */
 	/* CQ-06: an error counts as solicited. */
 	lane->added_solicited |= cqe->status != ABI_WC_SUCCESS || (cqe->flags & ABI_WC_SOLICITED);
+}
+
+/**
+ * cq_put() if there is room.
+ * @return false when the lane is full: nothing was written, the lane is marked as overflowed, and
+ * the caller raises CQ_ERR and moves the QP to ERR (CQ-01).
+ */
+static inline bool cq_push(struct cq_lane *lane, const struct abi_cqe *cqe, uint32_t number)
+{
+	if (unlikely(lane->overflow || cq_lane_full(lane))) {
+		lane->overflow = true; /* CQ-01 */
+		return false;
+	}
+	cq_put(lane, cqe, number);
 	return true;
 }
 

@@ -18,26 +18,25 @@ static void set(link *at, struct qp_flow *f)
 	atomic_store_explicit(at, f, memory_order_release);
 }
 
-static bool has_key(const struct qp_flow *f, const uint8_t dgid[16], uint32_t dest_qpn)
+static bool same_key(const struct flow_key *a, const struct flow_key *b)
 {
-	return f->dest_qpn == dest_qpn && !memcmp(f->dgid, dgid, sizeof(f->dgid));
+	return !memcmp(a, b, sizeof(*a));
+}
+_Static_assert(sizeof(struct flow_key) == 16 + 4 + 4 + 16, "same_key() compares no padding");
+
+/* By the peer alone: a host has few addresses of its own, so few keys have the same peer. */
+static uint32_t bucket_of(const struct flow_table *t, const struct flow_key *k)
+{
+	const unsigned len = sizeof(k->dgid) + sizeof(k->dest_qpn);
+
+	return hash_words(&t->seed, k, len / sizeof(uint32_t)) % FLOW_BUCKETS;
 }
 
-static uint32_t bucket_of(const struct flow_table *t, const uint8_t dgid[16], uint32_t dest_qpn)
+const struct qp_flow *flow_find(const struct flow_table *t, const struct flow_key *k)
 {
-	uint8_t key[20];
+	const struct qp_flow *f = follow(&t->bucket[bucket_of(t, k)]);
 
-	memcpy(key, dgid, 16);
-	memcpy(key + 16, &dest_qpn, sizeof(dest_qpn));
-	return hash_words(&t->seed, key, sizeof(key) / sizeof(uint32_t)) % FLOW_BUCKETS;
-}
-
-const struct qp_flow *flow_find(
-	const struct flow_table *t, const uint8_t dgid[16], uint32_t dest_qpn)
-{
-	const struct qp_flow *f = follow(&t->bucket[bucket_of(t, dgid, dest_qpn)]);
-
-	while (f && !has_key(f, dgid, dest_qpn))
+	while (f && !same_key(&f->key, k))
 		f = follow(&f->next);
 	return f;
 }
@@ -45,10 +44,10 @@ const struct qp_flow *flow_find(
 /* The link that leads to the first flow with the key of @p f, or to the end. */
 static link *place_of(struct flow_table *t, const struct qp_flow *f)
 {
-	link *at = &t->bucket[bucket_of(t, f->dgid, f->dest_qpn)];
+	link *at = &t->bucket[bucket_of(t, &f->key)];
 	struct qp_flow *first;
 
-	while ((first = follow(at)) && !has_key(first, f->dgid, f->dest_qpn))
+	while ((first = follow(at)) && !same_key(&first->key, &f->key))
 		at = &first->next;
 	return at;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file flow.h
- * What connected QPs send over IPv6, as a switch sees it: (destination GID, DestQP) -> the QPs
- * (FCN-08). The control thread adds and removes flows; workers walk the table between two quiescent
+ * What connected QPs send over IPv6, as a switch sees it: (addresses, DestQP) -> the QPs (FCN-08).
+ * The control thread adds and removes flows; workers walk the table between two quiescent
  * states.
  */
 #ifndef FLOW_H
@@ -15,24 +15,26 @@
 struct flow_table;
 struct qp;
 
+/** Only QPs with all of it are visited for a Fast CNP: others with the same peer cost nothing. */
+struct flow_key {
+	uint8_t dgid[16];
+	uint32_t dest_qpn;
+	uint32_t port; /* index */
+	uint8_t sgid[16];
+};
+
 /** Written by the control thread before flow_add(), but for the links. */
 struct qp_flow {
 	_Atomic(struct qp_flow *) next; /* with another key, in the same bucket; of a first one */
 	_Atomic(struct qp_flow *) more; /* with the same key (FCN-09) */
-	/* the key */
-	uint8_t dgid[16];
-	uint32_t dest_qpn;
-	/* whose it is */
-	uint32_t port; /* index */
-	uint8_t sgid[16];
-	struct qp *qp;
-	bool added; /* it is in the table */
+	struct flow_key key;
+	struct qp *qp; /* whose it is */
+	bool added;    /* it is in the table */
 };
 
-/** @return the first flow to QP @p dest_qpn at @p dgid, in the order in which they were added, or
- *  NULL; flow_more() has the others. */
-const struct qp_flow *flow_find(
-	const struct flow_table *t, const uint8_t dgid[16], uint32_t dest_qpn);
+/** @return the first flow with key @p k, in the order in which they were added, or NULL;
+ *  flow_more() has the others. */
+const struct qp_flow *flow_find(const struct flow_table *t, const struct flow_key *k);
 
 /** @return the flow with the same key after @p f, or NULL. */
 static inline const struct qp_flow *flow_more(const struct qp_flow *f)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "buffer.h"
 
-/* Bytes of a buffer: whole cache lines, header included. */
+/* Bytes per buffer: whole cache lines, header included. */
 static const uint16_t room[BUFFER_CLASSES] = {
 	[BUFFER_SMALL] = 3 * CACHE_LINE,
 	[BUFFER_MEDIUM] = 19 * CACHE_LINE,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file buffer.h
- * Frames of the simulated network: each exists once, however many queues and wires it goes through,
- * and takes no more memory than its length class.
+ * Frames of the simulated network. Each exists only once on its way through queues and wires, and
+ * takes no more memory than its length class needs.
  */
 #ifndef BUFFER_H
 #define BUFFER_H
@@ -19,35 +19,35 @@ enum buffer_class {
 };
 
 struct sim_buffer {
-	struct sim_buffer *next; /* in the queue that it waits in, or among the unused */
+	struct sim_buffer *next; /* in its queue, or in the free list */
 	uint64_t due;		 /* on a wire: when it arrives */
 	uint16_t len;
-	uint16_t from; /* in a switch: the port that it came in by */
+	uint16_t from; /* in a switch: the ingress port */
 	uint8_t size;  /* enum buffer_class */
 	uint8_t bytes[];
 };
 
 struct buffer_pool {
-	uint8_t *free; /* memory that was never used: [free, end) */
+	uint8_t *free; /* memory never used so far: [free, end) */
 	uint8_t *end;
 	struct sim_buffer *unused[BUFFER_CLASSES];
-	uint64_t held;	  /* frames that exist */
-	uint64_t refused; /* requests without memory left */
+	uint64_t held;	  /* frames allocated now */
+	uint64_t refused; /* requests for which there was no memory */
 };
 
-/** @param mem  @p size bytes, aligned to CACHE_LINE, which are touched when they are used first */
+/** @param mem  @p size bytes, aligned to CACHE_LINE; touched only when first used */
 void pool_init(struct buffer_pool *p, void *mem, size_t size);
 
 /** @return a frame of @p len bytes, at most FRAME_MAX; NULL: no memory. */
 struct sim_buffer *pool_get(struct buffer_pool *p, size_t len);
 
-/** Nobody refers to @p b any more. */
+/** Frees @p b. */
 void pool_put(struct buffer_pool *p, struct sim_buffer *b);
 
 /** @return a copy of @p b; NULL: no memory. */
 struct sim_buffer *pool_copy(struct buffer_pool *p, const struct sim_buffer *b);
 
-/** Frames in the order in which they came. */
+/** Frames in order of arrival. */
 struct buffer_fifo {
 	struct sim_buffer *head;
 	struct sim_buffer *tail;
@@ -63,7 +63,7 @@ static inline void fifo_push(struct buffer_fifo *f, struct sim_buffer *b)
 	f->tail = b;
 }
 
-/** @return the oldest, or NULL. */
+/** Removes and returns the oldest frame, or NULL. */
 static inline struct sim_buffer *fifo_pop(struct buffer_fifo *f)
 {
 	struct sim_buffer *b = f->head;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "engine.h"
 
-/* Children of a place: with four, the heap is half as deep as with two, and they share a line or
- * two. */
+/* Children per heap node: with four, the heap is half as deep as with two, and siblings share a
+ * cache line or two. */
 #define CHILDREN 4u
 
 void engine_init(
@@ -13,7 +13,7 @@ void engine_init(
 
 static bool before(const struct sim_due *a, const struct sim_due *b)
 {
-	/* One comparison, which compilers make without a branch: nobody could predict it. */
+	/* One comparison without a branch, which would be unpredictable. */
 	return ((unsigned __int128)a->at << 64 | a->order) <
 	       ((unsigned __int128)b->at << 64 | b->order);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file engine.h
- * Virtual time: what happens next, of thousands of hosts, ports and links. Each has an event with
- * the time of its next action, in one heap. Events of one instant happen in the order in which
- * they were set, so a run depends on nothing but its input.
+ * Virtual time and the order of events for thousands of hosts, ports and links. Each has an event
+ * with the time of its next action, in one heap. Events of the same instant happen in the order in
+ * which they were scheduled, so a run depends only on its input.
  */
 #ifndef ENGINE_H
 #define ENGINE_H
@@ -11,21 +11,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** No event is scheduled. */
+/** The due time of an event that is not scheduled. */
 #define SIM_NEVER UINT64_MAX
 
 struct sim_event {
 	void (*fire)(struct sim_event *ev, uint64_t now);
-	uint64_t due; /* SIM_NEVER: not set */
-	uint32_t id;  /* of sim_engine.place; engine_at() gives it at first */
+	uint64_t due; /* SIM_NEVER: not scheduled */
+	uint32_t id;  /* index into sim_engine.place, assigned by the first engine_at() */
 };
 
-/** A place in the heap. */
+/** A heap node. */
 struct sim_due {
 	uint64_t at;
 	uint64_t order;
 	struct sim_event *ev;
-	uint64_t id; /* of `ev`, whose line is not read to move it */
+	uint64_t id; /* of `ev`, so that moving a node does not touch the event's cache line */
 };
 
 struct sim_engine {
@@ -33,25 +33,25 @@ struct sim_engine {
 	uint64_t order;
 	uint64_t fired;
 	struct sim_due *heap;
-	uint32_t *place; /* in the heap, of each event that is set */
+	uint32_t *place; /* heap position of each scheduled event */
 	uint32_t ids;
 	uint32_t used;
 	uint32_t room;
 };
 
-/** @param heap, place  @p room places and one place more, the caller's memory: @p room is the
- * number of events that are ever set */
+/** @param heap, place  memory for @p room + 1 elements each, provided by the caller; @p room is the
+ *  total number of events */
 void engine_init(
 	struct sim_engine *e, struct sim_due *heap, uint32_t *place, uint32_t room, uint64_t now);
 
-/** Prepares @p ev, which is not set. */
+/** Prepares @p ev without scheduling it. */
 static inline void engine_event(
 	struct sim_event *ev, void (*fire)(struct sim_event *ev, uint64_t now))
 {
 	*ev = (struct sim_event){.fire = fire, .due = SIM_NEVER};
 }
 
-/** Sets @p ev for @p due, moves it, or with SIM_NEVER takes it away. */
+/** Schedules @p ev for @p due, or reschedules it; SIM_NEVER cancels it. */
 void engine_at(struct sim_engine *e, struct sim_event *ev, uint64_t due);
 
 /** @return when the next event is due, or SIM_NEVER. */
@@ -60,7 +60,7 @@ static inline uint64_t engine_next(const struct sim_engine *e)
 	return e->used ? e->heap[0].at : SIM_NEVER;
 }
 
-/** Lets all events up to @p until happen; the clock is then there. */
+/** Runs all events up to @p until and sets the clock to it. */
 void engine_run(struct sim_engine *e, uint64_t until);
 
 #endif

@@ -86,8 +86,8 @@ struct path_spec host_path(
 
 /* --- receiving ------------------------------------------------------------------------ */
 
-/* Nothing else happens on a simulated host until all members have had their turn, so frames need
- * not be kept. */
+/* A simulated host does nothing else until the whole batch is processed, so frames need not be
+ * kept. */
 static void receive(struct sim_host *h, const struct pkt pkts[], unsigned n, uint64_t now)
 {
 	uint16_t verdict[BURST];
@@ -99,7 +99,7 @@ static void receive(struct sim_host *h, const struct pkt pkts[], unsigned n, uin
 	while (core_groups_wait(&h->core));
 }
 
-/* A frame that frame_parse() has refused for @p why. */
+/* Handles a frame that frame_parse() rejected for @p why. */
 static void refused(struct sim_host *h, const uint8_t *frame, size_t len, unsigned port,
 	enum drop why, uint64_t now)
 {
@@ -118,7 +118,7 @@ static void arrived(struct pkt *pkt, unsigned port)
 	pkt->queue = PKT_NO_QUEUE;
 }
 
-/* A frame with what switches recorded. @return false: it is none. */
+/* Handles a frame with telemetry. @return false: it has none. */
 static bool telemetry(struct sim_host *h, uint8_t *frame, size_t len, unsigned port, uint64_t now)
 {
 	struct ioam trace;
@@ -164,7 +164,10 @@ void host_receive(struct sim_host *h, struct sim_link *l, unsigned port, uint64_
 		}
 		pkts[n].port = (uint8_t)port;
 		pkts[n].source_qp = f->source_qp;
-		pkts[n++].queue = l == h->loop ? PKT_LOCAL : PKT_NO_QUEUE;
+		pkts[n].queue = l == h->loop ? PKT_LOCAL : PKT_NO_QUEUE;
+		if (f->named)
+			core_named(&h->core, &pkts[n], false);
+		n++;
 		if (n == BURST) {
 			receive(h, pkts, n, now);
 			n = 0;
@@ -176,7 +179,8 @@ void host_receive(struct sim_host *h, struct sim_link *l, unsigned port, uint64_
 
 /* --- sending -------------------------------------------------------------------------- */
 
-/* Number of packets that every link can take: the egress is known only once they are built. */
+/* @return the number of packets that every link can take: the egress is known only after a packet
+ * is built. */
 static unsigned room(const struct sim_host *h)
 {
 	unsigned n = h->burst;
@@ -194,8 +198,10 @@ static void transmit(struct sim_host *h, struct txd *t, uint64_t now)
 	struct sim_link *l = t->local ? h->loop : h->out[t->port];
 	uint16_t len = core_seal(&h->core, t);
 
-	if (l)
+	if (l) {
 		l->source_qp = t->qp->qpn;
+		l->named = t->named;
+	}
 	h->sent++;
 	if (!len)
 		h->unsealed += t->sealed != TXD_LOST;
@@ -218,7 +224,7 @@ void host_turn(struct sim_host *h, uint64_t now)
 		got = core_tx(&h->core, txd, n, now);
 		for (unsigned i = 0; i < got; i++)
 			transmit(h, &txd[i], now);
-		/* A host has one core, which is between two calls now. */
+		/* a host has one core, which is between two calls now. */
 		if (core_grace_wanted(&h->core)) {
 			core_grace_end(&h->core, core_grace_wanted(&h->core));
 			continue;

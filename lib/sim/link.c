@@ -5,9 +5,9 @@
 #include "random.h"
 
 #define MILLIONTH 1e-6
-#define COPY	  (1ull << 60) /* the second of two equal frames makes choices of its own */
+#define COPY	  (1ull << 60) /* the copy of a duplicated frame makes its own choices */
 
-/* Each set of impairments has choices of its own. */
+/* Each call starts a new sequence of choices. */
 void link_set_faults(struct sim_link *l, const struct link_faults *f)
 {
 	l->cfg.faults = *f;
@@ -110,7 +110,7 @@ static void damage(struct sim_link *l, struct sim_frame *f, unsigned fate, uint6
 	}
 }
 
-/* By how much it is late: by plan always the same. */
+/* @return how late the frame is: with a plan always the same. */
 static uint64_t lateness(const struct sim_link *l, unsigned planned, unsigned fate, uint64_t number)
 {
 	uint64_t most = l->cfg.faults.reorder_ns;
@@ -124,7 +124,8 @@ static void put(
 	struct sim_link *l, const uint8_t *frame, size_t len, unsigned planned, uint64_t number)
 {
 	struct sim_frame *f = l->frame[l->used];
-	unsigned fate = planned | impair_choose(&l->impair, number);
+	unsigned wire = l->named ? LINK_CORRUPT | LINK_TRUNCATE : 0; /* it crosses no wire */
+	unsigned fate = (planned | impair_choose(&l->impair, number)) & ~wire;
 	uint64_t late = lateness(l, planned, fate, number);
 
 	f->due = l->idle_at + l->cfg.delay_ns + late;
@@ -132,6 +133,7 @@ static void put(
 	f->seq = l->seq++;
 	f->len = (uint16_t)len;
 	f->source_qp = l->source_qp;
+	f->named = l->named;
 	memcpy(f->bytes, frame, len);
 	damage(l, f, fate, number);
 	heap_push(l);
@@ -139,7 +141,7 @@ static void put(
 
 /* --- the two ends --------------------------------------------------------------------- */
 
-/* When the next frame starts to leave. */
+/* @return when the next frame starts to leave. */
 static uint64_t start_at(struct sim_link *l, uint64_t now, unsigned fate, uint64_t number)
 {
 	uint64_t start = l->idle_at > now ? l->idle_at : now;

@@ -9,7 +9,7 @@ void meter_begin(struct sim_meter *m, uint64_t bytes, uint64_t now)
 	m->bytes = m->most = bytes;
 }
 
-/* Where the time with the present bytes is counted. */
+/* @return the counter for time with the present queue length. */
 static uint64_t *slot_of(struct sim_meter *m)
 {
 	uint64_t step = (m->bytes - 1) / METER_STEP;

@@ -6,11 +6,11 @@
 #include "telemetry.h"
 #include "txd.h"
 
-/* Calls of core_tx() that build nothing although QPs are ready, in a row. */
+/* Consecutive calls of core_tx() that may build nothing although QPs are ready. */
 #define TRIES 64u
 
-/* When the core has something to do. While the wire is busy, or paused, packets that could be sent
- * do not matter. */
+/* @return when the core has something to do. While the wire is busy or paused, packets that are
+ * ready do not matter. */
 static uint64_t timer_due(const struct sim_nic *n, bool busy, uint64_t now)
 {
 	const struct core *c = &n->host->core;
@@ -28,7 +28,7 @@ static void rearm(struct sim_nic *n, bool busy, uint64_t now)
 		engine_at(e, &n->told, now);
 }
 
-/* The frame takes no more memory than it needs, so it moves from where it was begun. */
+/* Copies the packet to a buffer of the right size and seals it. */
 static struct sim_buffer *seal(struct sim_nic *n, struct txd *t)
 {
 	size_t len = t->sealed == TXD_OPEN ? t->hdr_len + t->payload_len +
@@ -54,7 +54,7 @@ static struct sim_buffer *seal(struct sim_nic *n, struct txd *t)
 	return NULL;
 }
 
-/* @return the next packet of the core, or NULL. */
+/* @return the core's next packet, or NULL. */
 static struct sim_buffer *build(struct sim_nic *n, uint64_t now)
 {
 	struct core *c = &n->host->core;
@@ -65,7 +65,7 @@ static struct sim_buffer *build(struct sim_nic *n, uint64_t now)
 
 		if (core_tx(c, &t, 1, now))
 			b = seal(n, &t);
-		else if (core_grace_wanted(c)) /* a host has one core, which is between two calls */
+		else if (core_grace_wanted(c)) /* a host's one core is between two calls */
 			core_grace_end(c, core_grace_wanted(c));
 		else if (core_deadline(c))
 			break;
@@ -73,7 +73,7 @@ static struct sim_buffer *build(struct sim_nic *n, uint64_t now)
 	return b;
 }
 
-/* While data are paused: the next of the others. */
+/* While data are paused: @return the next packet that is not data. */
 static struct sim_buffer *build_control(struct sim_nic *n, uint64_t now)
 {
 	while (core_tx_urgent(&n->host->core)) {

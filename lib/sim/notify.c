@@ -19,7 +19,7 @@ void notify_init(
 	put_be16(n->address + 14, number);
 }
 
-/* Addresses and the destination's QPN. */
+/* A hash of the addresses and the destination QPN. */
 static uint64_t key_of(const struct pkt *p)
 {
 	uint64_t h = p->dest_qp;
@@ -30,7 +30,7 @@ static uint64_t key_of(const struct pkt *p)
 	return h ? h : 1;
 }
 
-/* Whether the flow had none in this interval. */
+/* @return whether the flow had no Fast CNP in this interval. */
 static bool is_due(struct sim_notify *n, const struct pkt *p, uint64_t now)
 {
 	uint64_t key = key_of(p);

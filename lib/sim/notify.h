@@ -2,8 +2,8 @@
 /**
  * @file notify.h
  * The Fast CNPs of a switch (draft-xiao-rtgwg-rocev2-fast-cnp): where RED would mark a packet over
- * IPv6, its source gets one at once, from the switch and not by way of the receiver; but one per
- * flow and interval. A packet that was answered so is not marked.
+ * IPv6, the switch itself at once sends a CNP to the packet's source instead of leaving that to the
+ * receiver, at most one per flow and interval. A packet answered in this way is not marked.
  */
 #ifndef NOTIFY_H
 #define NOTIFY_H
@@ -16,14 +16,14 @@ struct buffer_pool;
 struct icrc_ops;
 struct sim_buffer;
 
-/** Flows that are remembered (a power of two). Two that share a place may get more. */
+/** Flows remembered (a power of two). Two that share a slot may get more CNPs. */
 #define NOTIFY_FLOWS 1024u
 
-/** The option that the switches of a simulation write. */
+/** The option that simulated switches write. */
 #define NOTIFY_OPTION 0x9Eu
 
 struct sim_notify {
-	uint64_t interval; /* ns between two for a flow; 0: the switch makes none */
+	uint64_t interval; /* ns between two for a flow; 0: the switch sends none */
 	const struct icrc_ops *icrc;
 	uint8_t address[16]; /* of the switch */
 	uint64_t sent;
@@ -37,13 +37,13 @@ struct sim_notify {
 void notify_init(
 	struct sim_notify *n, uint64_t interval, const struct icrc_ops *icrc, uint16_t number);
 
-/** The prefix of all switches' addresses, 64 bits. */
+/** The 64-bit prefix of all switches' addresses. */
 extern const uint8_t notify_prefix[16];
 
-/** @p b would be marked.
- *  @param answer  receives the Fast CNP for its source, or NULL: it had one lately, or there is no
- *   memory
- *  @return false: it is to be marked. */
+/** RED would mark @p b.
+ *  @param answer  receives the Fast CNP for its source; NULL: it had one recently, or there is no
+ *  memory
+ *  @return false: mark it. */
 bool notify_marked(struct sim_notify *n, struct buffer_pool *pool, const struct sim_buffer *b,
 	uint64_t now, struct sim_buffer **answer);
 

@@ -7,14 +7,15 @@
 #include "opcode.h"
 #include "switch.h"
 
-/* The headers by which a switch forwards a frame. */
+/* Offsets and type of the headers by which a switch forwards a frame. */
 struct headers {
 	uint16_t type;
 	size_t ip;    /* offset of the IP header or the GRH, */
-	size_t after; /* and of what follows it, and telemetry: UDP, or the BTH after a GRH */
+	size_t after; /* and of the next header after any extension: UDP, or the BTH after a GRH */
 };
 
-/* Bytes of the one extension header, of telemetry or of a Fast CNP, that UDP may follow. */
+/* @return the length of the single extension header, telemetry or Fast CNP, that may precede UDP.
+ */
 static size_t extensions(const uint8_t *ip, size_t len)
 {
 	const uint8_t *ext = ip + IP6_HLEN;
@@ -89,7 +90,7 @@ uint32_t switch_hash(const uint8_t *b, size_t len, uint32_t salt)
 	return (uint32_t)(hash >> 32);
 }
 
-/* The port by which @p b leaves, or NULL. */
+/* @return the port by which @p b leaves, or NULL. */
 static struct switch_port *port_to(struct sim_switch *s, const struct sim_buffer *b)
 {
 	uint32_t host = host_of_mac(b->bytes + ETH_DST);
@@ -124,7 +125,7 @@ static void mark(struct switch_port *p, struct sim_buffer *b, uint64_t now)
 		send_back(s, answer, now);
 }
 
-/* Tells the other end of port @p p @p word. */
+/* Sends @p word to the other end of port @p p. */
 static void say(struct switch_port *p, enum pfc_word word, uint64_t now)
 {
 	struct sim_buffer *b = word == PFC_NONE ? NULL : pfc_frame(p->sw->pool, word);
@@ -135,7 +136,7 @@ static void say(struct switch_port *p, enum pfc_word word, uint64_t now)
 	wire_kick(&p->out, now);
 }
 
-/* INT: how the link is used as @p b leaves by it, without @p b. */
+/* INT: records the link's use as @p b leaves by it, without @p b. */
 static void record(struct switch_port *p, struct sim_buffer *b, uint64_t now)
 {
 	uint64_t queue = p->queue[CLASS_DATA].aqm.bytes;
@@ -149,7 +150,7 @@ static void record(struct switch_port *p, struct sim_buffer *b, uint64_t now)
 		});
 }
 
-/* @p b leaves the buffer. */
+/* Releases the buffer space of @p b, which leaves. */
 static void forget(struct switch_port *p, unsigned class, const struct sim_buffer *b, uint64_t now)
 {
 	struct sim_switch *s = p->sw;
@@ -160,7 +161,7 @@ static void forget(struct switch_port *p, unsigned class, const struct sim_buffe
 		say(from, pfc_leave(&from->ingress, &s->memory.pfc, b->len + WIRE_FCS, now), now);
 }
 
-/* Half of all frames leave a queue that is empty then: an event less for each. */
+/* If nothing waits, the wire need not ask again: one event less for half of all frames. */
 static bool has_more(const struct switch_port *p)
 {
 	return p->said.head || p->queue[CLASS_CONTROL].fifo.head ||
@@ -190,7 +191,7 @@ static struct sim_buffer *port_pull(struct sim_wire *w, uint64_t now)
 	return b;
 }
 
-/* Whether the buffer has room for @p len bytes more of @p q that come in by @p from. */
+/* @return whether the buffer has room for @p len more bytes in @p q that come in by @p from. */
 static bool fits(const struct sim_switch *s, const struct switch_port *from,
 	const struct switch_queue *q, unsigned class, uint32_t len)
 {
@@ -247,7 +248,8 @@ static void lost(struct sim_switch *s, struct sim_buffer *b)
 	pool_put(s->pool, b);
 }
 
-/* The switch's own frame @p b, which came in by no port, and is control: it takes no buffer. */
+/* Sends a control frame @p b of the switch's own; having no ingress port, it takes no buffer space.
+ */
 static void send_back(struct sim_switch *s, struct sim_buffer *b, uint64_t now)
 {
 	struct switch_port *p = port_to(s, b);
@@ -261,7 +263,7 @@ static void send_back(struct sim_switch *s, struct sim_buffer *b, uint64_t now)
 	wire_kick(&p->out, now);
 }
 
-/* Copies to all ports but the one that it came in by. */
+/* Copies the frame to all ports except its ingress. */
 static void flood(struct switch_port *from, struct sim_buffer *b, uint64_t now)
 {
 	struct sim_switch *s = from->sw;
@@ -280,7 +282,7 @@ static void flood(struct switch_port *from, struct sim_buffer *b, uint64_t now)
 	pool_put(s->pool, b);
 }
 
-/* The other end of port @p p says whether it takes data. */
+/* The other end of port @p p pauses or resumes data. */
 static void told(struct switch_port *p, enum pfc_word word, struct sim_buffer *b, uint64_t now)
 {
 	p->held = word == PFC_XOFF;

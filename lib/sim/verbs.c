@@ -21,6 +21,8 @@ int verbs_modify(struct core *c, struct qp *qp, uint32_t mask, const struct abi_
 	}
 	do {
 		rc = core_cmd(c, &cmd, now);
+		if (rc == -EAGAIN && core_grace_wanted(c)) /* its only core is between two calls */
+			core_grace_end(c, core_grace_wanted(c));
 	} while (rc == -EAGAIN);
 	return rc;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file verbs.h
- * What an application and the control thread do to a simulated host: QPs go through their states,
- * work requests are put into rings and completions taken from them, laid out as abi_ring.h says.
+ * Acts as the application and the control thread of a simulated host: moves QPs through their
+ * states, posts work requests to rings and polls completions, in the layout of abi_ring.h.
  */
-#ifndef VERBS_H
-#define VERBS_H
+#ifndef SIM_VERBS_H
+#define SIM_VERBS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,7 +18,7 @@ struct core;
 struct path_spec;
 struct qp;
 
-/** One MODIFY_QP, to its end.  @return as core_cmd() */
+/** Runs one MODIFY_QP to completion.  @return as core_cmd() */
 int verbs_modify(struct core *c, struct qp *qp, uint32_t mask, const struct abi_qp_attr *attr,
 	const struct path_spec *path, uint64_t now);
 
@@ -29,12 +29,12 @@ int verbs_to_rtr(struct core *c, struct qp *qp, const struct abi_qp_attr *attr,
 	const struct path_spec *path, uint64_t now);
 int verbs_to_rts(struct core *c, struct qp *qp, const struct abi_qp_attr *attr, uint64_t now);
 
-/** Puts @p ctl with the mark of entry @p idx into @p slot, whose other bytes are there, and counts
- *  it in @p shared.  @return whether the doorbell must be rung */
+/** Publishes an entry: writes @p ctl with the mark of entry @p idx into @p slot, whose other bytes
+ *  are already there, and counts it in @p shared.  @return whether the doorbell must be rung */
 bool verbs_publish(
 	uint8_t *slot, uint32_t ctl, uint32_t idx, uint32_t depth, struct abi_queue *shared);
 
-/** Takes CQE number @p taken, which counts up with each, of @p lane of @p depth entries.
+/** Takes the next CQE of @p lane of @p depth entries; @p taken counts those taken.
  *  @return false when there is none */
 bool verbs_take(struct abi_cq_lane *lane, uint32_t depth, uint32_t *taken, struct abi_cqe *cqe);
 

@@ -9,7 +9,7 @@ static uint64_t whole_ns(uint64_t ps)
 	return (ps + PS_PER_NS - 1) / PS_PER_NS;
 }
 
-/* The first bit leaves at @p start_ps. */
+/* Starts sending; the first bit leaves at @p start_ps. */
 static void send(struct sim_wire *w, struct sim_buffer *b, uint64_t start_ps)
 {
 	uint64_t bytes = b->len + WIRE_OVERHEAD;

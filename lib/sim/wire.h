@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file wire.h
- * One direction of a cable whose sender is asked for the next frame when the last bit of the one
- * before has left: a NIC or a switch port decides as late as it can.
+ * One direction of a cable that pulls: it asks the sender for the next frame when the last bit of
+ * the previous one has left, so that a NIC or a switch port decides as late as possible.
  */
 #ifndef WIRE_H
 #define WIRE_H
@@ -11,14 +11,14 @@
 #include "engine.h"
 #include "list.h"
 
-/** Preamble, FCS and gap: bytes that a frame takes on the wire besides its own. */
+/** Preamble, FCS and gap: wire bytes per frame besides its own. */
 #define WIRE_OVERHEAD 24u
-/** Bytes of the FCS, which frames here do not have. */
+/** Bytes of the FCS, which simulated frames do not contain. */
 #define WIRE_FCS 4u
 
-/** The other end. */
+/** The receiving end. */
 struct sim_sink {
-	/** @p b has arrived, and is the receiver's. */
+	/** @p b has arrived and now belongs to the receiver. */
 	void (*receive)(struct sim_sink *to, struct sim_buffer *b, uint64_t now);
 };
 
@@ -29,17 +29,17 @@ struct wire_config {
 
 struct sim_wire {
 	struct sim_engine *engine;
-	struct sim_event idle;	  /* the last bit leaves */
-	struct sim_event arrival; /* of the oldest frame on the way */
+	struct sim_event idle;	  /* the last bit has left */
+	struct sim_event arrival; /* of the oldest frame under way */
 	struct buffer_fifo way;
 	struct wire_config cfg;
-	uint64_t idle_ps; /* picoseconds, so that a busy wire loses none */
-	/** The sender. @return the next frame to send; NULL: none now */
+	uint64_t idle_ps; /* in picoseconds, so that a busy wire loses no time to rounding */
+	/** Asks the sender. @return the next frame to send; NULL: none now */
 	struct sim_buffer *(*pull)(struct sim_wire *w, uint64_t now);
-	/** The sender's: no other frame waits, so it need not be asked when this one has left. */
+	/** Set by the sender: no other frame waits, so it need not be asked after this one. */
 	bool quiet;
 	struct sim_sink *to;
-	/** Sees each frame when its first bit leaves. NULL: nobody looks */
+	/** Sees each frame when its first bit leaves; may be NULL. */
 	void (*see)(void *arg, const struct sim_buffer *b, uint64_t now);
 	void *see_arg;
 	uint64_t frames;
@@ -49,13 +49,13 @@ struct sim_wire {
 void wire_init(struct sim_wire *w, struct sim_engine *e, const struct wire_config *cfg,
 	struct sim_buffer *(*pull)(struct sim_wire *w, uint64_t now), struct sim_sink *to);
 
-/** @return whether the sender will be asked when the frame that leaves has left. */
+/** @return whether the sender will be asked when the current frame has left. */
 static inline bool wire_busy(const struct sim_wire *w)
 {
 	return w->idle.due != SIM_NEVER;
 }
 
-/** The sender may have something to send: if the wire is idle, it is asked now. */
+/** The sender may have something to send: an idle wire asks it now. */
 void wire_kick(struct sim_wire *w, uint64_t now);
 
 #endif

@@ -14,7 +14,7 @@ bool take_number(const char **at, int base, uint64_t most, uint64_t *number)
 {
 	char *end;
 
-	/* Hexadecimal digits too, where the base has them. */
+	/* also accepts hexadecimal digits if the base has them. */
 	if (!is_digit(**at) && !(base == 16 && **at && strchr("abcdefABCDEF", **at)))
 		return false;
 	errno = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "refuse.h"
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -21,4 +22,10 @@ int refuse_in(char *why, size_t size, int err, const char *format, ...)
 	vsnprintf(why, size, format, ap);
 	va_end(ap);
 	return err;
+}
+
+int refuse_memory(char why[SENTENCE_MAX])
+{
+	return refuse(why, -ENOMEM,
+		"rocid is out of memory: end other programs on this machine, then try again");
 }

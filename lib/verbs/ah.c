@@ -14,7 +14,7 @@ VERBS_API struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *at
 		ah->roci = roci_create_ah(pd_of(pd)->roci, &r);
 	if (!ah || !ah->roci) {
 		free(ah);
-		return explain_null("ibv_create_ah", errno);
+		return refused_null(pd->context, "ibv_create_ah", errno);
 	}
 	ah->pub = (struct ibv_ah){
 		.context = pd->context, .pd = pd, .handle = roci_ah_handle(ah->roci)};
@@ -22,7 +22,7 @@ VERBS_API struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *at
 	return &ah->pub;
 }
 
-/* wc->sl is the packet type of a datagram, and the priority is in dlid_path_bits: decision 0107. */
+/* wc->sl is the packet type of a datagram; the priority is in dlid_path_bits: decision 0107. */
 VERBS_API int ibv_init_ah_from_wc(struct ibv_context *c, uint8_t port, struct ibv_wc *wc,
 	struct ibv_grh *grh, struct ibv_ah_attr *attr)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Contexts: a session each. */
+/* Contexts, each with its own session. */
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "verbs.h"
 
-/* ROCI_POLL: spin, yield, or auto: yield if a program on each side and rocid's workers are more
- * than the CPUs that this program may use. */
+/* ROCI_POLL: spin, yield, or auto: yield if this program may use fewer CPUs than rocid's workers
+ * and a program on each side occupy. */
 static bool should_yield(struct roci_context *c)
 {
 	const char *how = secure_getenv("ROCI_POLL");
@@ -56,7 +56,7 @@ VERBS_API struct ibv_context *ibv_open_device(struct ibv_device *device)
 	return &ctx->v.context;
 }
 
-/* Succeeds whatever the program has left, as the kernel's does. */
+/* Succeeds even if the program still has objects, as with the kernel. */
 VERBS_API int ibv_close_device(struct ibv_context *c)
 {
 	struct context *ctx = context_of(c);
@@ -85,6 +85,7 @@ void context_set_ops(struct verbs_context *v)
 	ops->post_recv = verbs_post_recv;
 	v->query_port = verbs_query_port;
 	v->advise_mr = verbs_advise_mr;
+	v->query_rt_values = verbs_query_rt_values;
 	v->alloc_null_mr = verbs_alloc_null_mr;
 	v->modify_qp_rate_limit = verbs_modify_qp_rate_limit;
 	v->alloc_parent_domain = verbs_alloc_parent_domain;

@@ -14,17 +14,17 @@ _Static_assert(
 		offsetof(struct ibv_wc, wc_flags) == offsetof(struct roci_wc, wc_flags) &&
 		offsetof(struct ibv_wc, pkey_index) == offsetof(struct roci_wc, pkey_index) &&
 		offsetof(struct ibv_wc, sl) == offsetof(struct roci_wc, sl),
-	"completions are libroci's as they are");
+	"completions have libroci's layout");
 _Static_assert((int)IBV_WC_ATOMIC_WRITE == ROCI_WC_ATOMIC_WRITE &&
 		       (int)IBV_WC_RECV_RDMA_WITH_IMM == ROCI_WC_RECV_RDMA_WITH_IMM &&
 		       (int)IBV_WC_GENERAL_ERR == ROCI_WC_GENERAL_ERR &&
 		       (int)IBV_WC_WITH_INV == ROCI_WC_WITH_INV,
-	"and their values");
+	"and its values");
 
-/** Empty polls in a row before poll_cq gives up the CPU. */
+/** Consecutive empty polls after which poll_cq yields the CPU. */
 #define PATIENCE 16
 
-/** Completions of datagrams that are converted together. */
+/** Completions of datagrams converted per batch. */
 #define BATCH 16
 
 static struct cq *create(struct ibv_context *c, uint32_t cqe, void *user,
@@ -33,8 +33,10 @@ static struct cq *create(struct ibv_context *c, uint32_t cqe, void *user,
 	struct cq *cq;
 
 	if (vector >= (uint32_t)c->num_comp_vectors || cqe > INT32_MAX) {
-		errno = explain_as("ibv_create_cq", EINVAL,
-			"completion vector %u of %d, %u entries", vector, c->num_comp_vectors, cqe);
+		errno = refused_as(c, "ibv_create_cq", EINVAL,
+			"completion vector %u, %u entries: use vector 0 and at most %d "
+			"entries",
+			vector, cqe, INT32_MAX);
 		return NULL;
 	}
 	cq = calloc(1, sizeof(*cq));
@@ -43,7 +45,7 @@ static struct cq *create(struct ibv_context *c, uint32_t cqe, void *user,
 			channel ? ((struct channel *)channel)->roci : NULL, 0, flags);
 	if (!cq || !cq->roci) {
 		free(cq);
-		return explain_null("ibv_create_cq", errno);
+		return refused_null(c, "ibv_create_cq", errno);
 	}
 	cq->context = context_of(c);
 	cq->pub.context = c;
@@ -77,8 +79,9 @@ struct ibv_cq_ex *verbs_create_cq_ex(struct ibv_context *c, struct ibv_cq_init_a
 	if (a->comp_mask & ~known || a->wc_flags & ~(uint64_t)CQ_EX_FLAGS ||
 		(a->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS &&
 			a->flags & ~(uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED)) {
-		errno = explain_as("ibv_create_cq_ex", EOPNOTSUPP,
-			"comp_mask %#x, wc_flags %#llx or flags %#x has bits that are not offered",
+		errno = refused_as(c, "ibv_create_cq_ex", EOPNOTSUPP,
+			"comp_mask %#x, wc_flags %#llx or flags %#x has unsupported bits: "
+			"leave them out (doc/verbs.md lists them)",
 			a->comp_mask, (unsigned long long)a->wc_flags, a->flags);
 		return NULL;
 	}
@@ -96,14 +99,16 @@ VERBS_API int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 
 	if (!err)
 		cq->cqe = cq_of(cq)->roci->cqe;
-	return explain("ibv_resize_cq", err);
+	return refused(cq->context, "ibv_resize_cq", err);
 }
 
-/* Moderation would only delay: none is done. */
+/* Moderation is not implemented: it would only add delay. */
 int verbs_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
 {
-	(void)cq;
-	return attr->attr_mask ? EOPNOTSUPP : 0;
+	if (!attr->attr_mask)
+		return 0;
+	return refused_as(cq->context, "ibv_modify_cq", EOPNOTSUPP,
+		"event moderation is not supported: request an event per completion");
 }
 
 VERBS_API int ibv_destroy_cq(struct ibv_cq *p)

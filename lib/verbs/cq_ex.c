@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Extended CQs: completions are read where rocid wrote them. */
+/* Extended CQs: completions are read in place, where rocid wrote them. */
 #include <arpa/inet.h>
 #include "verbs.h"
 
@@ -111,7 +111,7 @@ static uint64_t read_completion_ts(struct ibv_cq_ex *ex)
 	return cqe_of(ex)->timestamp;
 }
 
-/* The tag as in the frame: priority and VLAN. */
+/* The tag as in the frame: priority and VLAN ID. */
 static uint16_t read_cvlan(struct ibv_cq_ex *ex)
 {
 	const struct abi_cqe *e = cqe_of(ex);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The list of devices: each rocid that a socket of ROCI_SOCKET leads to. */
+/* The device list: each rocid that answers on a socket of ROCI_SOCKET. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static void set_names(struct ibv_device *d, const char *name, int index)
 	snprintf(d->ibdev_path, sizeof(d->ibdev_path), "/sys/class/infiniband/%s", d->name);
 }
 
-/* Asks the rocid at the device's socket for its name and GUID. */
+/* Queries the name and GUID of the rocid at the device's socket. */
 static int look(struct device *d, int index)
 {
 	struct roci_device_info info = {.size = sizeof(info)};
@@ -91,7 +91,7 @@ static void make_unique(struct ibv_device **list, int n, struct device *d)
 	set_names(&d->pub, name, d->index);
 }
 
-/** Devices that lists had, one reference each. */
+/** Devices of past lists, one reference each. */
 static struct {
 	pthread_mutex_t lock;
 	struct device *device[DEVICES_MAX];
@@ -103,8 +103,8 @@ static bool same(const struct device *a, const struct device *b)
 	       !strcmp(a->socket, b->socket) && !strcmp(a->pub.name, b->pub.name);
 }
 
-/* Each list has the same object for a device, by which librdmacm tells that no other has come in
- * its place. @param d  taken. */
+/* Every list has the same object for a device: by its address librdmacm sees that the device was
+ * not replaced. @param d  its reference is taken over. */
 static struct device *intern(struct device *d)
 {
 	struct device **slot = &known.device[d->index];
@@ -150,7 +150,7 @@ VERBS_API struct ibv_device **ibv_get_device_list(int *num)
 	struct ibv_device **list = calloc(DEVICES_MAX + 1, sizeof(struct ibv_device *));
 	int n = 0;
 
-	ucma_attach(); /* a librdmacm that came later calls this first */
+	ucma_attach(); /* if librdmacm was loaded later, it calls this first */
 	if (list)
 		n = find_all(list);
 	else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Completion channels and events. The elements of events are the program's own objects. */
+/* Completion channels and events. Events refer to the program's own objects. */
 #include <stdlib.h>
 #include "verbs.h"
 
@@ -118,7 +118,7 @@ VERBS_API void ibv_ack_async_event(struct ibv_async_event *event)
 		r.element.srq = srq_of(event->element.srq)->roci;
 		break;
 	default:
-		return; /* ports and the device are not destroyed */
+		return; /* ports and the device are never destroyed */
 	}
 	roci_ack_async_event(&r);
 }

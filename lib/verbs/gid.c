@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The tables of a port: GIDs and P_Keys. */
+/* A port's tables: GIDs and P_Keys. */
 #include <arpa/inet.h>
 #include <string.h>
 #include "verbs.h"
 
-/** The type of a GID in sysfs, and of ibv_query_gid_type(), which is not in the public headers. */
+/** A GID type as in sysfs and from ibv_query_gid_type(), which is not in the public headers. */
 enum gid_type_sysfs {
 	GID_SYSFS_ROCE_V1,
 	GID_SYSFS_ROCE_V2
@@ -13,7 +13,7 @@ enum gid_type_sysfs {
 VERBS_API int ibv_query_gid_type(
 	struct ibv_context *c, uint8_t port, unsigned int index, enum gid_type_sysfs *type);
 
-/** Entries of a port's table, at most. */
+/** Maximum entries of a port's table. */
 #define GIDS_MAX 256
 
 static int query(struct ibv_context *c, uint32_t port, uint32_t index, struct roci_gid_entry *e)
@@ -34,7 +34,7 @@ VERBS_API int ibv_query_gid(struct ibv_context *c, uint8_t port, int index, unio
 	int err = query(c, port, (uint32_t)index, &e);
 
 	memset(gid, 0, sizeof(*gid));
-	if (err && err != ENODATA) /* an empty entry is zero */
+	if (err && err != ENODATA) /* an empty entry reads as zero */
 		return fail_errno("ibv_query_gid", err);
 	if (!err)
 		memcpy(gid, &e.gid, sizeof(*gid));
@@ -85,7 +85,7 @@ VERBS_API int _ibv_query_gid_ex(struct ibv_context *c, uint32_t port, uint32_t i
 	return 0;
 }
 
-/* @return number of entries, or a negative errno. */
+/* @return the number of entries, or a negative errno. */
 static ssize_t query_port_table(
 	struct ibv_context *c, uint32_t port, uint8_t *to, size_t room, size_t entry_size)
 {

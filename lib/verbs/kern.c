@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The kernel's forms of attributes, which librdmacm receives, to those of programs and back. */
+/* Converts attributes between the kernel's layout, which librdmacm receives, and that of programs.
+ */
 #include <infiniband/sa.h>
 #include <rdma/ib_user_sa.h>
 #include <rdma/ib_user_verbs.h>

@@ -9,18 +9,18 @@
 		IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | \
 		ROCI_ACCESS_FLUSH_GLOBAL | ROCI_ACCESS_FLUSH_PERSISTENT)
 
-/* @return libroci's access flags, or a negative errno. Optional ones may be ignored, HUGETLB is a
- * hint that libroci does not need. */
-static int access_to_roci(unsigned int access)
+/* @return libroci's access flags, or a negative errno. Optional flags may be ignored; libroci does
+ * not need the HUGETLB hint. */
+static int access_to_roci(struct ibv_context *c, unsigned int access)
 {
 	access &= ~(unsigned)IBV_ACCESS_OPTIONAL_RANGE;
 	access &= ~(unsigned)IBV_ACCESS_HUGETLB;
 	if (access & IBV_ACCESS_ON_DEMAND)
-		return -explain_as("ibv_reg_mr", EOPNOTSUPP,
-			"regions that page on demand are not offered: register without "
-			"IBV_ACCESS_ON_DEMAND; nothing is pinned");
+		return -refused_as(c, "ibv_reg_mr", EOPNOTSUPP,
+			"on-demand paging is not supported: register without "
+			"IBV_ACCESS_ON_DEMAND; nothing is pinned anyway");
 	if (access & ~(unsigned)ACCESS_KNOWN)
-		return -explain_as("ibv_reg_mr", EINVAL, "unknown access flags %#x",
+		return -refused_as(c, "ibv_reg_mr", EINVAL, "unknown access flags %#x",
 			access & ~(unsigned)ACCESS_KNOWN);
 	return (int)access;
 }
@@ -53,7 +53,7 @@ struct ibv_mr *mr_wrap(
 static struct ibv_mr *reg(
 	struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int flags)
 {
-	int access = access_to_roci(flags);
+	int access = access_to_roci(pd->context, flags);
 	struct roci_mr *roci;
 
 	if (access < 0) {
@@ -64,7 +64,7 @@ static struct ibv_mr *reg(
 		iova = 0;
 	roci = roci_reg_mr_iova(pd_of(pd)->roci, addr, length, iova, access);
 	if (!roci)
-		return explain_null("ibv_reg_mr", errno);
+		return refused_null(pd->context, "ibv_reg_mr", errno);
 	return mr_wrap(pd, roci, addr, length, (int)access);
 }
 
@@ -88,8 +88,9 @@ VERBS_API struct ibv_mr *ibv_reg_mr_iova2(
 VERBS_API struct ibv_mr *ibv_reg_dmabuf_mr(
 	struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access)
 {
-	(void)pd, (void)offset, (void)length, (void)iova, (void)fd, (void)access;
-	errno = EOPNOTSUPP;
+	(void)offset, (void)length, (void)iova, (void)fd, (void)access;
+	errno = refused_as(pd->context, "ibv_reg_dmabuf_mr", EOPNOTSUPP,
+		"device memory cannot be registered: register host memory and copy through it");
 	return NULL;
 }
 
@@ -100,7 +101,7 @@ static int rereg(
 	int err = roci_rereg_mr(mr->roci, flags, pd ? pd_of(pd)->roci : NULL, addr, length, access);
 
 	if (err)
-		return explain("ibv_rereg_mr", err);
+		return refused(p->context, "ibv_rereg_mr", err);
 	p->lkey = mr->roci->lkey;
 	p->rkey = mr->roci->rkey;
 	if (flags & IBV_REREG_MR_CHANGE_PD)
@@ -117,7 +118,9 @@ static int rereg(
 VERBS_API int ibv_rereg_mr(
 	struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length, int access)
 {
-	int rights = flags & IBV_REREG_MR_CHANGE_ACCESS ? access_to_roci((unsigned)access) : 0;
+	int rights = flags & IBV_REREG_MR_CHANGE_ACCESS
+			     ? access_to_roci(mr->context, (unsigned)access)
+			     : 0;
 
 	if (!flags || flags & ~IBV_REREG_MR_FLAGS_SUPPORTED ||
 		(flags & IBV_REREG_MR_CHANGE_TRANSLATION && (!length || !addr)) ||
@@ -127,7 +130,7 @@ VERBS_API int ibv_rereg_mr(
 		errno = -rights;
 		return IBV_REREG_MR_ERR_INPUT;
 	}
-	/* rocid leaves a region that it cannot change as it was. */
+	/* if the change fails, rocid leaves the region unchanged */
 	return rereg(mr, flags, pd, addr, length, rights) ? IBV_REREG_MR_ERR_INPUT : 0;
 }
 
@@ -143,17 +146,16 @@ VERBS_API int ibv_dereg_mr(struct ibv_mr *p)
 	return 0;
 }
 
-/* Reads as zero, takes what is written: a page of memory for every length cannot be had, so none.
- */
+/* Refused: reads must return zeros while writes succeed, which needs memory of any length. */
 struct ibv_mr *verbs_alloc_null_mr(struct ibv_pd *pd)
 {
-	(void)pd;
-	errno = explain_as("ibv_alloc_null_mr", EOPNOTSUPP,
-		"there are no null regions: register memory for what is to be ignored");
+	errno = refused_as(pd->context, "ibv_alloc_null_mr", EOPNOTSUPP,
+		"null regions are not supported: register memory that receives the data to be "
+		"ignored");
 	return NULL;
 }
 
-/* The region that holds all of @p sge, or NULL; context.lock is held. */
+/* @return the region that contains all of @p sge, or NULL; context.lock is held. */
 static struct mr *find(struct context *ctx, const struct ibv_pd *pd, const struct ibv_sge *sge)
 {
 	struct list *l = &ctx->objects[OBJECT_MR];
@@ -171,7 +173,7 @@ static struct mr *find(struct context *ctx, const struct ibv_pd *pd, const struc
 	return NULL;
 }
 
-/* Prefetch: the pages are populated, as for a region that pages on demand. */
+/* Populates the pages, as a prefetch of an on-demand region does. */
 static int prefetch(const struct ibv_sge *sge, bool write)
 {
 	uintptr_t from = sge->addr & ~4095ul;
@@ -180,7 +182,7 @@ static int prefetch(const struct ibv_sge *sge, bool write)
 	if (madvise((void *)from, to - from, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) &&
 		errno == EFAULT)
 		return EFAULT;
-	return 0; /* an old kernel does not know it, which costs only time */
+	return 0; /* an old kernel does not support it: the first access is slower, no more */
 }
 
 int verbs_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
@@ -190,7 +192,8 @@ int verbs_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_
 	bool write = advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE;
 
 	if ((unsigned)advice > IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT)
-		return EOPNOTSUPP;
+		return refused_as(pd->context, "ibv_advise_mr", EOPNOTSUPP,
+			"advice %u is unknown: only prefetching is supported", (unsigned)advice);
 	if (!num_sge || flags & ~(uint32_t)IBV_ADVISE_MR_FLAG_FLUSH)
 		return EINVAL;
 	for (uint32_t i = 0; i < num_sge; i++) {

@@ -11,7 +11,7 @@ struct ibv_mw *verbs_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 		mw->roci = roci_alloc_mw(pd_of(pd)->roci, (enum roci_mw_type)type);
 	if (!mw || !mw->roci) {
 		free(mw);
-		return explain_null("ibv_alloc_mw", errno);
+		return refused_null(pd->context, "ibv_alloc_mw", errno);
 	}
 	mw->pub = (struct ibv_mw){.context = pd->context,
 		.pd = pd,

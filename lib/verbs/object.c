@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The objects of a context: ibv_close_device() takes along what is left. */
+/* The objects of a context: ibv_close_device() destroys those that are left. */
 #include "verbs.h"
 
 void object_enter(struct ibv_context *c, enum object_kind kind, struct object *o)
@@ -70,7 +70,7 @@ void objects_destroy(struct context *ctx)
 			struct list *first = l->next;
 
 			destroy((enum object_kind)kind, first);
-			if (l->next == first) /* it could not be destroyed: leaked */
+			if (l->next == first) /* it cannot be destroyed: leak it */
 				list_del(first);
 		}
 	}

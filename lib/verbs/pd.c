@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Protection domains, thread domains, and parent domains, which tie one of each. */
+/* Protection domains, thread domains, and parent domains, which combine the two. */
 #include <stdlib.h>
 #include "verbs.h"
 
@@ -49,7 +49,7 @@ VERBS_API int ibv_dealloc_pd(struct ibv_pd *p)
 
 	if (in_use(ctx, &pd->users))
 		return explain_as("ibv_dealloc_pd", EBUSY,
-			"parent domains still use the PD: deallocate them first");
+			"the PD still has parent domains: deallocate them first");
 	if (pd->parent) {
 		count(ctx, &pd->parent->users, -1);
 		if (pd->td)
@@ -69,7 +69,8 @@ struct ibv_td *verbs_alloc_td(struct ibv_context *c, struct ibv_td_init_attr *at
 	struct td *td;
 
 	if (attr->comp_mask)
-		return fail_null(EOPNOTSUPP);
+		return fail_null(refused_as(c, "ibv_alloc_td", EOPNOTSUPP,
+			"comp_mask %#x is not supported: set it to 0", attr->comp_mask));
 	td = calloc(1, sizeof(*td));
 	if (!td)
 		return fail_null(ENOMEM);
@@ -89,7 +90,7 @@ int verbs_dealloc_td(struct ibv_td *t)
 	return 0;
 }
 
-/* Its allocators, if any, are not called: queues are rocid's memory. */
+/* Custom allocators are never called: queues are in rocid's memory. */
 struct ibv_pd *verbs_alloc_parent_domain(
 	struct ibv_context *c, struct ibv_parent_domain_init_attr *attr)
 {

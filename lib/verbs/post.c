@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Lists of work requests. libroci takes them as they are, except where they name objects. */
+/* Lists of work requests. libroci takes them unchanged, except where they refer to objects. */
 #include <string.h>
 #include "build.h"
 #include "verbs.h"
@@ -37,17 +37,17 @@ static int check_datagram(const struct qp *qp, const struct ibv_send_wr *wr, uin
 
 	*length = 0;
 	if (wr->opcode != IBV_WR_SEND && wr->opcode != IBV_WR_SEND_WITH_IMM) /* UD-01 */
-		return refuse("can only be sent: use IBV_WR_SEND or IBV_WR_SEND_WITH_IMM");
+		return refuse("can carry SENDs only: use IBV_WR_SEND or IBV_WR_SEND_WITH_IMM");
 	if (wr->send_flags & ~flags)
 		return refuse("has unknown send_flags");
 	if (wr->num_sge < 0 || (unsigned)wr->num_sge > qp->builder.max_sge) /* REQ-17 */
-		return refuse("has more SGEs than the QP: raise max_send_sge");
+		return refuse("has more SGEs than the QP allows: raise max_send_sge");
 	if (!wr->wr.ud.ah || pd_of(wr->wr.ud.ah->pd)->roci != pd_of(qp->pub.pd)->roci)
 		return refuse("needs an address handle of its QP's PD");
 	for (int i = 0; i < wr->num_sge; i++)
 		*length += wr->sg_list[i].length;
 	if (wr->send_flags & IBV_SEND_INLINE && *length > qp->builder.max_inline) /* REQ-16 */
-		return refuse("has more inline bytes than the QP: raise max_inline_data");
+		return refuse("has more inline bytes than the QP allows: raise max_inline_data");
 	return 0;
 }
 
@@ -112,7 +112,7 @@ static __attribute__((noinline)) int post_datagrams(
 	return err;
 }
 
-/* A full queue is ordinary for many programs. */
+/* A full queue is normal for many programs: no sentence. */
 static __attribute__((noinline)) int failed(int err)
 {
 	return err == ENOMEM ? err : explain("ibv_post_send", err);
@@ -120,7 +120,7 @@ static __attribute__((noinline)) int failed(int err)
 
 /* --- binds ------------------------------------------------------------------------------ */
 
-/* One request whose objects are ours. */
+/* Posts one request, translating its objects. */
 static int post_bind(struct qp *qp, const struct ibv_send_wr *wr)
 {
 	struct roci_send_wr r = {
@@ -139,7 +139,7 @@ static int post_bind(struct qp *qp, const struct ibv_send_wr *wr)
 	return roci_post_send(qp->roci, &r, NULL);
 }
 
-/* A list with binds: request by request. */
+/* Posts a list with binds, one request at a time. */
 static __attribute__((noinline)) int post_each(
 	struct qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {

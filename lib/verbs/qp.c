@@ -44,25 +44,27 @@ static uint64_t send_ops_of(enum ibv_qp_type type)
 	}
 }
 
-static int check(const struct ibv_qp_init_attr_ex *a)
+static int check(struct ibv_context *c, const struct ibv_qp_init_attr_ex *a)
 {
 	const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD |
 			       IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 
 	if (a->comp_mask & ~known)
-		return explain_as("ibv_create_qp_ex", EOPNOTSUPP,
-			"comp_mask %#x asks for TSO, RSS or something unknown: none is offered",
+		return refused_as(c, "ibv_create_qp_ex", EOPNOTSUPP,
+			"comp_mask %#x requests TSO, RSS or something unknown, which is not "
+			"supported: leave it out",
 			a->comp_mask & ~known);
 	if (a->qp_type == IBV_QPT_RAW_PACKET || a->qp_type == IBV_QPT_DRIVER)
-		return explain_as("ibv_create_qp", EOPNOTSUPP,
-			"QPs of type %d are not offered: RC, UC, UD and XRC are", (int)a->qp_type);
+		return refused_as(c, "ibv_create_qp", EOPNOTSUPP,
+			"QPs of type %d are not supported: use RC, UC, UD or XRC", (int)a->qp_type);
 	if (a->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && a->create_flags)
-		return explain_as("ibv_create_qp_ex", EOPNOTSUPP,
-			"create_flags %#x are not offered", a->create_flags);
+		return refused_as(c, "ibv_create_qp_ex", EOPNOTSUPP,
+			"create_flags %#x are not supported: leave them out", a->create_flags);
 	if (a->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS &&
 		a->send_ops_flags & ~send_ops_of(a->qp_type))
-		return explain_as("ibv_create_qp_ex", EOPNOTSUPP,
-			"send_ops_flags %#llx have operations that QPs of this type do not have",
+		return refused_as(c, "ibv_create_qp_ex", EOPNOTSUPP,
+			"send_ops_flags %#llx has operations that QPs of this type do not support: "
+			"leave them out",
 			(unsigned long long)a->send_ops_flags);
 	if (a->qp_type == IBV_QPT_XRC_RECV)
 		return a->comp_mask & IBV_QP_INIT_ATTR_XRCD && a->xrcd ? 0 : EINVAL;
@@ -101,7 +103,7 @@ static struct roci_qp *make(struct ibv_context *c, struct qp *qp, struct ibv_qp_
 	struct roci_qp *roci = roci_create_qp(pd, &r);
 
 	if (!roci)
-		return explain_null("ibv_create_qp", errno);
+		return refused_null(c, "ibv_create_qp", errno);
 	a->cap = (struct ibv_qp_cap){
 		.max_send_wr = r.cap.max_send_wr,
 		.max_recv_wr = a->srq ? 0 : r.cap.max_recv_wr,
@@ -142,7 +144,7 @@ static void set_up(struct ibv_context *c, struct qp *qp, const struct ibv_qp_ini
 
 struct ibv_qp *verbs_create_qp_ex(struct ibv_context *c, struct ibv_qp_init_attr_ex *a)
 {
-	int err = check(a);
+	int err = check(c, a);
 	struct qp *qp;
 
 	if (err) {
@@ -182,8 +184,8 @@ VERBS_API struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
 
 struct ibv_qp *verbs_open_qp(struct ibv_context *c, struct ibv_qp_open_attr *attr)
 {
-	(void)c, (void)attr;
-	errno = explain_as("ibv_open_qp", EOPNOTSUPP,
+	(void)attr;
+	errno = refused_as(c, "ibv_open_qp", EOPNOTSUPP,
 		"XRC targets cannot be shared: use the one that ibv_create_qp_ex() returned");
 	return NULL;
 }
@@ -264,10 +266,12 @@ static void attr_to_roci(const struct ibv_qp_attr *a, struct roci_qp_attr *r, in
 		ah_attr_to_roci(&a->ah_attr, &r->ah_attr);
 }
 
-/* Attributes of what RoCE ports do not have may be given their only value. As in Linux, those that
- * an XRC QP does not have are ignored: programs use one mask for both ends. */
-static int strip(enum ibv_qp_type type, const struct ibv_qp_attr *a, int *mask)
+/* Accepts attributes that a RoCE port lacks if they have the only possible value. As in Linux,
+ * attributes that an XRC QP lacks are ignored, because programs use one mask for both ends. */
+static int strip(const struct ibv_qp *p, const struct ibv_qp_attr *a, int *mask)
 {
+	enum ibv_qp_type type = p->qp_type;
+
 	if (type == IBV_QPT_XRC_SEND)
 		*mask &= ~(IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
 	if (type == IBV_QPT_XRC_RECV)
@@ -275,12 +279,12 @@ static int strip(enum ibv_qp_type type, const struct ibv_qp_attr *a, int *mask)
 	if (*mask & IBV_QP_PATH_MIG_STATE && a->path_mig_state == IBV_MIG_MIGRATED)
 		*mask &= ~IBV_QP_PATH_MIG_STATE;
 	if (*mask & (IBV_QP_PATH_MIG_STATE | IBV_QP_ALT_PATH))
-		return explain_as("ibv_modify_qp", EINVAL,
-			"automatic path migration is not offered: leave out IBV_QP_ALT_PATH and "
+		return refused_qp(p, "ibv_modify_qp", EINVAL,
+			"automatic path migration is not supported: leave out IBV_QP_ALT_PATH and "
 			"IBV_QP_PATH_MIG_STATE");
 	if (*mask & IBV_QP_RATE_LIMIT)
-		return explain_as("ibv_modify_qp", EOPNOTSUPP,
-			"IBV_QP_RATE_LIMIT is for raw packets, which are not offered: use "
+		return refused_qp(p, "ibv_modify_qp", EOPNOTSUPP,
+			"IBV_QP_RATE_LIMIT is for raw packets, which are not supported: use "
 			"ibv_modify_qp_rate_limit()");
 	return 0;
 }
@@ -288,7 +292,7 @@ static int strip(enum ibv_qp_type type, const struct ibv_qp_attr *a, int *mask)
 VERBS_API int ibv_modify_qp(struct ibv_qp *p, struct ibv_qp_attr *attr, int mask)
 {
 	struct roci_qp_attr r;
-	int err = strip(p->qp_type, attr, &mask);
+	int err = strip(p, attr, &mask);
 
 	if (err)
 		return err;
@@ -296,7 +300,7 @@ VERBS_API int ibv_modify_qp(struct ibv_qp *p, struct ibv_qp_attr *attr, int mask
 	err = roci_modify_qp(qp_of(p)->roci, &r, mask);
 	if (!err && mask & IBV_QP_STATE)
 		p->state = attr->qp_state;
-	return explain("ibv_modify_qp", err);
+	return refused_qp(p, "ibv_modify_qp", err, "%s", roci_last_error());
 }
 
 int verbs_modify_qp_rate_limit(struct ibv_qp *p, struct ibv_qp_rate_limit_attr *a)
@@ -305,12 +309,14 @@ int verbs_modify_qp_rate_limit(struct ibv_qp *p, struct ibv_qp_rate_limit_attr *
 		.kbps = a->rate_limit,
 		.burst = a->max_burst_sz,
 		.packet = a->typical_pkt_sz};
+	int err;
 
 	if (a->comp_mask || (!a->rate_limit && (a->max_burst_sz || a->typical_pkt_sz)))
-		return explain_as("ibv_modify_qp_rate_limit", EINVAL,
-			"comp_mask must be 0, and so must max_burst_sz and typical_pkt_sz where "
-			"there is no rate_limit");
-	return explain("ibv_modify_qp_rate_limit", roci_limit_qp(qp_of(p)->roci, &r));
+		return refused_qp(p, "ibv_modify_qp_rate_limit", EINVAL,
+			"comp_mask must be 0; without a rate_limit, max_burst_sz and "
+			"typical_pkt_sz must be 0, too");
+	err = roci_limit_qp(qp_of(p)->roci, &r);
+	return refused_qp(p, "ibv_modify_qp_rate_limit", err, "%s", roci_last_error());
 }
 
 static void attr_from_roci(const struct roci_qp_attr *r, struct ibv_qp_attr *a)
@@ -363,7 +369,7 @@ VERBS_API int ibv_query_qp(
 	return 0;
 }
 
-/* Payload is placed in ascending order, but a program may not rely on it. */
+/* Payload is placed in ascending order, but programs must not rely on it. */
 VERBS_API int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags)
 {
 	(void)qp, (void)op, (void)flags;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The wr_* calls: entries are written to the send ring where they stay (roci_private.h). */
+/* The wr_* calls: they write entries directly into the send ring (roci_private.h). */
 #include <string.h>
 #include "build.h"
 #include "verbs.h"
@@ -11,40 +11,89 @@ static struct qp *of(struct ibv_qp_ex *ex)
 	return (struct qp *)ex;
 }
 
-/* The entry that the setters are about. */
+/* The entry that the setters fill in. */
 static struct abi_wqe *current(const struct qp *qp)
 {
 	return build_entry(&qp->builder, qp->builder.next - 1);
 }
 
+/* Opcodes whose operands have their own fields, and opcodes without operands. */
+#define ATOMIC	(1u << ABI_WR_ATOMIC_CMP_AND_SWP | 1u << ABI_WR_ATOMIC_FETCH_AND_ADD)
+#define BARE	(1u << ABI_WR_LOCAL_INV | 1u << ABI_WR_BIND_MW)
+#define SPECIAL (ATOMIC | BARE)
+
+/* @return whether the entry's opcode is in the set @p ops. */
+static bool is_of(const struct abi_wqe *w, unsigned ops)
+{
+	return ops >> (ABI_WQE_OPCODE(w->ctl) & 31) & 1;
+}
+
 /* --- requests --------------------------------------------------------------------------- */
 
-/* Begins the next entry, with no payload yet.  @return NULL: no room, or an earlier failure. */
-static struct abi_wqe *begin(struct ibv_qp_ex *ex, unsigned opcode)
+/* The rest of the list is ignored. */
+static void fail(struct qp *qp, int err)
+{
+	struct roci_builder *b = &qp->builder;
+
+	if (!b->err)
+		b->err = err;
+	b->limit = b->next;
+	qp->plain = NULL;
+}
+
+/* @return false: an earlier call failed, or the queue is full. */
+static __attribute__((noinline)) bool find_room(struct qp *qp)
+{
+	int err = qp->builder.err ? qp->builder.err : roci_build_room(qp->roci, &qp->builder);
+
+	if (err)
+		fail(qp, err);
+	return !err;
+}
+
+static bool has_room(const struct qp *qp)
+{
+	return likely(qp->builder.next != qp->builder.limit);
+}
+
+/* Begins the next entry, without payload yet; there must be room. */
+static struct abi_wqe *put(struct ibv_qp_ex *ex, unsigned opcode)
 {
 	struct qp *qp = of(ex);
-	struct abi_wqe *w;
+	struct abi_wqe *w = build_entry(&qp->builder, qp->builder.next);
 
-	if (unlikely(qp->err))
-		return NULL;
-	if (unlikely(qp->builder.next == qp->builder.limit)) {
-		qp->err = roci_build_room(qp->roci, &qp->builder);
-		if (qp->err)
-			return NULL;
-	}
-	w = build_entry(&qp->builder, qp->builder.next);
 	w->ctl = build_ctl(qp, qp->builder.next, opcode, 0, ex->wr_flags);
 	w->wr_id = ex->wr_id;
 	qp->builder.next++;
+	qp->plain = (SPECIAL >> opcode) & 1 ? NULL : w;
 	return w;
+}
+
+/* @return NULL: no room, or an earlier call failed. */
+static struct abi_wqe *begin(struct ibv_qp_ex *ex, unsigned opcode)
+{
+	return has_room(of(ex)) || find_room(of(ex)) ? put(ex, opcode) : NULL;
+}
+
+static void wr_rdma(struct ibv_qp_ex *ex, unsigned op, uint32_t rkey, uint64_t remote_addr);
+
+/* Out of line, so that the arguments stay in registers in the common case. */
+static __attribute__((noinline)) void wr_rdma_if_room(
+	struct ibv_qp_ex *ex, unsigned op, uint32_t rkey, uint64_t remote_addr)
+{
+	if (find_room(of(ex)))
+		wr_rdma(ex, op, rkey, remote_addr);
 }
 
 static void wr_rdma(struct ibv_qp_ex *ex, unsigned op, uint32_t rkey, uint64_t remote_addr)
 {
-	struct abi_wqe *w = begin(ex, op);
+	struct abi_wqe *w;
 
-	if (unlikely(!w))
+	if (!has_room(of(ex))) {
+		wr_rdma_if_room(ex, op, rkey, remote_addr);
 		return;
+	}
+	w = put(ex, op);
 	w->remote_addr = remote_addr;
 	w->rkey = rkey;
 }
@@ -132,7 +181,7 @@ static void wr_bind_mw(
 	struct abi_wqe *w;
 
 	if ((rkey ^ mw->rkey) & ~0xFFu || (info->length && !info->mr)) {
-		qp->err = EINVAL;
+		fail(qp, EINVAL);
 		return;
 	}
 	w = begin(ex, ABI_WR_BIND_MW);
@@ -146,7 +195,7 @@ static void wr_bind_mw(
 	w->bind.length = r.length;
 }
 
-/* FLU-08: its payload is inline. */
+/* FLU-08: the payload is inline. */
 static void wr_atomic_write(
 	struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr, const void *value)
 {
@@ -160,19 +209,10 @@ static void wr_atomic_write(
 	memcpy((uint8_t *)w + ABI_WQE_HDR, value, sizeof(uint64_t));
 	w->ctl |= ABI_WQE_CTL(0, sizeof(uint64_t), ABI_WQE_INLINE);
 	if (qp->builder.max_inline < sizeof(uint64_t))
-		qp->err = EINVAL;
+		fail(qp, EINVAL);
 }
 
 /* --- their data ------------------------------------------------------------------------- */
-
-#define ATOMIC (1u << ABI_WR_ATOMIC_CMP_AND_SWP | 1u << ABI_WR_ATOMIC_FETCH_AND_ADD)
-#define BARE   (1u << ABI_WR_LOCAL_INV | 1u << ABI_WR_BIND_MW)
-
-/* @return whether the entry's opcode is one of the set @p ops. */
-static bool is_of(const struct abi_wqe *w, unsigned ops)
-{
-	return ops >> (ABI_WQE_OPCODE(w->ctl) & 31) & 1;
-}
 
 static void wr_set_ud_addr(
 	struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t remote_qpn, uint32_t remote_qkey)
@@ -180,10 +220,10 @@ static void wr_set_ud_addr(
 	struct qp *qp = of(ex);
 	struct abi_wqe *w;
 
-	if (qp->err)
+	if (qp->builder.err)
 		return;
 	if (!ah || pd_of(ah->pd)->roci != pd_of(qp->pub.pd)->roci) {
-		qp->err = EINVAL;
+		fail(qp, EINVAL);
 		return;
 	}
 	w = current(qp);
@@ -196,39 +236,56 @@ static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t srqn)
 {
 	struct qp *qp = of(ex);
 
-	if (!qp->err)
+	if (!qp->builder.err)
 		current(qp)->srqn = srqn;
 }
 
-/* Operands that have a field of their own, or none. */
+/* Sets the operand of opcodes that have their own field for it; refuses those without operands. */
 static void set_special(struct qp *qp, struct abi_wqe *w, uint32_t lkey, uint64_t addr, uint32_t n)
 {
 	if (is_of(w, BARE) || n != sizeof(uint64_t)) {
-		qp->err = EINVAL;
+		fail(qp, EINVAL);
 		return;
 	}
 	w->atomic.sge = (struct abi_sge){.addr = addr, .length = n, .lkey = lkey};
 	w->ctl |= ABI_WQE_CTL(0, 1, 0);
 }
 
-static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint32_t length)
+static void put_sge(struct abi_wqe *w, uint32_t lkey, uint64_t addr, uint32_t length)
+{
+	w->sge[0] = (struct abi_sge){.addr = addr, .length = length, .lkey = lkey};
+	w->ctl |= ABI_WQE_CTL(0, 1, 0);
+}
+
+static __attribute__((noinline)) void set_sge(
+	struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint32_t length)
 {
 	struct qp *qp = of(ex);
-	struct abi_wqe *w;
+	struct abi_wqe *w = current(qp);
 
-	if (unlikely(qp->err))
+	if (qp->builder.err)
 		return;
-	w = current(qp);
-	if (unlikely(length > MESSAGE_MAX || !qp->builder.max_sge)) {
-		qp->err = EINVAL;
+	if (length > MESSAGE_MAX || !qp->builder.max_sge) {
+		fail(qp, EINVAL);
 		return;
 	}
-	if (unlikely(is_of(w, ATOMIC | BARE))) {
+	if (is_of(w, SPECIAL)) {
 		set_special(qp, w, lkey, addr, length);
 		return;
 	}
-	w->sge[0] = (struct abi_sge){.addr = addr, .length = length, .lkey = lkey};
-	w->ctl |= ABI_WQE_CTL(0, 1, 0);
+	put_sge(w, lkey, addr, length);
+}
+
+/* For QPs with SGEs. */
+static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint32_t length)
+{
+	struct abi_wqe *w = of(ex)->plain;
+
+	if (unlikely(!w || length > MESSAGE_MAX)) {
+		set_sge(ex, lkey, addr, length);
+		return;
+	}
+	put_sge(w, lkey, addr, length);
 }
 
 static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t n, const struct ibv_sge *list)
@@ -237,24 +294,24 @@ static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t n, const struct ibv_sge
 	struct abi_wqe *w;
 	uint64_t length = 0;
 
-	if (qp->err)
+	if (qp->builder.err)
 		return;
 	w = current(qp);
-	if (is_of(w, ATOMIC | BARE)) {
+	if (is_of(w, SPECIAL)) {
 		if (n == 1)
 			set_special(qp, w, list->lkey, list->addr, list->length);
 		else
-			qp->err = EINVAL;
+			fail(qp, EINVAL);
 		return;
 	}
 	if (n > qp->builder.max_sge) {
-		qp->err = EINVAL;
+		fail(qp, EINVAL);
 		return;
 	}
 	for (size_t i = 0; i < n; i++)
 		length += list[i].length;
 	if (length > MESSAGE_MAX) {
-		qp->err = EINVAL;
+		fail(qp, EINVAL);
 		return;
 	}
 	memcpy((uint8_t *)w + ABI_WQE_HDR, list, n * sizeof(*list));
@@ -275,13 +332,13 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t n, const struct
 	size_t length = 0;
 	uint8_t *to;
 
-	if (qp->err)
+	if (qp->builder.err)
 		return;
 	w = current(qp);
 	for (size_t i = 0; i < n; i++)
 		length += list[i].length;
 	if (!may_inline(w) || length > qp->builder.max_inline) {
-		qp->err = EINVAL;
+		fail(qp, EINVAL);
 		return;
 	}
 	to = (uint8_t *)w + ABI_WQE_HDR;
@@ -306,18 +363,17 @@ static void wr_start(struct ibv_qp_ex *ex)
 {
 	struct qp *qp = of(ex);
 
-	qp->err = roci_build_begin(qp->roci, &qp->builder);
+	roci_build_begin(qp->roci, &qp->builder);
 }
 
 static int wr_complete(struct ibv_qp_ex *ex)
 {
 	struct qp *qp = of(ex);
-	int err = qp->err;
+	int err = qp->builder.err;
 
-	if (unlikely(err))
-		roci_build_abort(qp->roci);
-	else
-		roci_build_commit(qp->roci, &qp->builder);
+	if (likely(!err))
+		return roci_build_commit(qp->roci, &qp->builder);
+	roci_build_abort(qp->roci);
 	return err;
 }
 
@@ -330,7 +386,7 @@ static void set_setters(struct ibv_qp_ex *ex)
 {
 	ex->wr_set_inline_data = wr_set_inline_data;
 	ex->wr_set_inline_data_list = wr_set_inline_data_list;
-	ex->wr_set_sge = wr_set_sge;
+	ex->wr_set_sge = of(ex)->builder.max_sge ? wr_set_sge : set_sge;
 	ex->wr_set_sge_list = wr_set_sge_list;
 	ex->wr_start = wr_start;
 	ex->wr_complete = wr_complete;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Queries of a device and its ports. */
+/* Device and port queries. */
 #include <string.h>
 #include "abi_ctl.h"
 #include "link_rate.h"
 #include "verbs.h"
 
-/** An older struct ibv_port_attr: what the function ibv_query_port() fills in. */
+/** Size of the older struct ibv_port_attr, which the function ibv_query_port() fills in. */
 #define PORT_ATTR_COMPAT offsetof(struct ibv_port_attr, port_cap_flags2)
 
-/* As Linux says of RoCE: GRH needed, IP-based GIDs, communication managers. */
+/* As Linux reports for RoCE: GRH required, IP-based GIDs, connection management. */
 #define PORT_FLAGS	IBV_QPF_GRH_REQUIRED
 #define PORT_CAP_FLAGS	(IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS)
 #define PHYS_STATE_DOWN 3
 #define PHYS_STATE_UP	5
 #define MESSAGE_MAX	(1u << 31)
-#define NO_VENDOR	0xFFFFFF /* no OUI, as soft-RoCE has it */
+#define NO_VENDOR	0xFFFFFF /* no OUI, as soft-RoCE reports */
 
 #define DEVICE_CAPS                                                                             \
 	(IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_BAD_QKEY_CNTR | IBV_DEVICE_CHANGE_PHY_PORT |     \
@@ -23,7 +23,7 @@
 		IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_XRC | IBV_DEVICE_MEM_MGT_EXTENSIONS |        \
 		IBV_DEVICE_MEM_WINDOW_TYPE_2B)
 
-/* Types whose rate ibv_modify_qp_rate_limit() limits. */
+/* Types that ibv_modify_qp_rate_limit() supports. */
 #define PACED_TYPES                                                                        \
 	(1u << IBV_QPT_RC | 1u << IBV_QPT_UC | 1u << IBV_QPT_UD | 1u << IBV_QPT_XRC_SEND | \
 		1u << IBV_QPT_XRC_RECV)
@@ -157,4 +157,14 @@ int verbs_query_device_ex(struct ibv_context *c, const struct ibv_query_device_e
 	memset(attr, 0, size);
 	memcpy(attr, &a, size < sizeof(a) ? size : sizeof(a));
 	return 0;
+}
+
+/* A worker's clock is in rocid's address space only: decision 0121. */
+int verbs_query_rt_values(struct ibv_context *c, struct ibv_values_ex *values)
+{
+	if (!values->comp_mask)
+		return 0;
+	return refused_as(c, "ibv_query_rt_values_ex", EOPNOTSUPP,
+		"the device's clock cannot be read: compare timestamps of completions with each "
+		"other");
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Features that are not offered: the errno that libibverbs gives for a device without it. The
- * functions that are not in the public headers are made at build time: symbols.py. */
+/* Unsupported features: fail with the errno that libibverbs returns for a device without them.
+ * symbols.py generates the functions that are not in the public headers. */
 #include "verbs.h"
 
-/** Data that providers import; true: objects may be destroyed after their device is gone. */
+/** Data that providers import; true: objects may be destroyed after their device has gone. */
 extern bool verbs_allow_disassociate_destroy;
 VERBS_API bool verbs_allow_disassociate_destroy = true;
 
 VERBS_API int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
-	(void)qp;
-	if (ece->vendor_id || ece->options)
-		return EOPNOTSUPP;
-	return 0;
+	if (!ece->vendor_id && !ece->options)
+		return 0;
+	return refused_qp(qp, "ibv_set_ece", EOPNOTSUPP,
+		"enhanced connection establishment (ECE) is not supported: connect without ECE");
 }
 
 VERBS_API int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)

@@ -17,7 +17,7 @@ static struct ibv_srq *create(
 		srq->roci = roci_create_srq(pd_of(pd)->roci, r);
 	if (!srq || !srq->roci) {
 		free(srq);
-		return explain_null("ibv_create_srq", errno);
+		return refused_null(pd->context, "ibv_create_srq", errno);
 	}
 	attr->attr.max_wr = r->max_wr;
 	attr->attr.max_sge = r->max_sge;
@@ -38,7 +38,7 @@ VERBS_API struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_
 	return create(pd, attr, &r);
 }
 
-/* Queues without matching of tags. */
+/* Tag matching is not supported. */
 struct ibv_srq *verbs_create_srq_ex(struct ibv_context *c, struct ibv_srq_init_attr_ex *a)
 {
 	const uint32_t known = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
@@ -47,9 +47,11 @@ struct ibv_srq *verbs_create_srq_ex(struct ibv_context *c, struct ibv_srq_init_a
 		a->comp_mask & IBV_SRQ_INIT_ATTR_TYPE ? a->srq_type : IBV_SRQT_BASIC;
 	struct roci_srq_init_attr r = {0};
 
-	(void)c;
 	if (a->comp_mask & ~known || (type != IBV_SRQT_BASIC && type != IBV_SRQT_XRC)) {
-		errno = EOPNOTSUPP;
+		errno = refused_as(c, "ibv_create_srq_ex", EOPNOTSUPP,
+			"comp_mask %#x or type %d requests tag matching or something unknown, "
+			"which is not supported: use IBV_SRQT_BASIC or IBV_SRQT_XRC",
+			a->comp_mask, (int)type);
 		return NULL;
 	}
 	if (!(a->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !a->pd) {
@@ -59,7 +61,7 @@ struct ibv_srq *verbs_create_srq_ex(struct ibv_context *c, struct ibv_srq_init_a
 	if (type == IBV_SRQT_XRC) {
 		if (!(a->comp_mask & IBV_SRQ_INIT_ATTR_XRCD) || !a->xrcd ||
 			!(a->comp_mask & IBV_SRQ_INIT_ATTR_CQ) || !a->cq) {
-			errno = explain_as("ibv_create_srq_ex", EINVAL,
+			errno = refused_as(c, "ibv_create_srq_ex", EINVAL,
 				"an XRC SRQ needs an XRC domain and a CQ");
 			return NULL;
 		}
@@ -74,7 +76,8 @@ VERBS_API int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int
 	struct roci_srq_attr r = {
 		.size = sizeof(r), .max_wr = attr->max_wr, .srq_limit = attr->srq_limit};
 
-	return explain("ibv_modify_srq", roci_modify_srq(srq_of(srq)->roci, &r, mask));
+	return refused(
+		srq->context, "ibv_modify_srq", roci_modify_srq(srq_of(srq)->roci, &r, mask));
 }
 
 VERBS_API int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Names of values, and rates: what programs print, word for word as libibverbs has it. */
+/* Names of values, and rates, word for word as libibverbs prints them. */
 #include "verbs.h"
 
 #define NAME_OF(names, i)                                                             \
@@ -98,7 +98,7 @@ VERBS_API const char *ibv_wc_status_str(enum ibv_wc_status status)
 
 /* --- rates ------------------------------------------------------------------------------ */
 
-/** A static rate; mult counts 2.5 Gbit/s, where it has a name of its own. */
+/** A static rate; mult is the rate in units of 2.5 Gbit/s, as libibverbs has it; 0: none. */
 static const struct rate {
 	enum ibv_rate rate;
 	int mult;

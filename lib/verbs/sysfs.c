@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Files of sysfs, which programs read through the library. roci-run shows a tree of rocid's there.
+/* Sysfs files that programs read through the library. roci-run shows them a tree of rocid's there.
  */
 #include <fcntl.h>
 #include <stdarg.h>
@@ -53,7 +53,7 @@ VERBS_API int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, 
 {
 	char path[IBV_SYSFS_PATH_MAX * 2];
 
-	if (!strcmp(file, UCMA_VERSION_FILE)) { /* librdmacm, before anything else */
+	if (!strcmp(file, UCMA_VERSION_FILE)) { /* librdmacm reads this before anything else */
 		ucma_attach();
 		return copy_text(UCMA_VERSION_TEXT, buf, size);
 	}

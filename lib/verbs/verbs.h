@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file verbs.h
- * The objects of libibverbs, as programs see them, over those of libroci. Each begins with its
- * public part, so that a pointer to one is a pointer to the other.
+ * The objects of libibverbs as programs see them, built on those of libroci. Each begins with its
+ * public part, so a pointer to one is a pointer to the other.
  *
- * Locks: context.lock guards the list of the context's objects and counts of users; it nests inside
- * nothing. Everything else is libroci's.
+ * Locks: context.lock guards the list of the context's objects and user counts; it is never taken
+ * while another lock is held. libroci synchronizes everything else.
  */
 #ifndef VERBS_H
 #define VERBS_H
@@ -20,35 +20,34 @@
 #include "roci.h"
 #include "roci_private.h"
 
-/* The header makes macros of them; these are the functions that the library exports. */
+/* Macros in the public header; these are the functions that the library exports. */
 #undef ibv_query_port
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
 #undef ibv_get_device_list
 
-/** Marks what the library exports; the version map is made from the stock library's. */
+/** Marks exported functions; the version map is generated from the stock library's. */
 #define VERBS_API __attribute__((visibility("default")))
 
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-/** Characters of a socket's path, with its end. */
+/** Size of a socket's path, with its NUL. */
 #define SOCKET_MAX 108
 
-/** A rocid that answered when the list was made. */
+/** A rocid that answered when the list was built. */
 struct device {
 	struct ibv_device pub;
-	/** Provider libraries (libmlx5, libefa) look here for their own operations, to find out
-	 *  whether a device is theirs: zero. */
+	/** Provider libraries (libmlx5, libefa) look for their own operations here to recognize
+	 *  their devices: zero. */
 	void *others[16];
 	char socket[SOCKET_MAX];
 	uint64_t node_guid; /* big-endian */
 	int index;
-	atomic_uint users; /* lists and contexts */
+	atomic_uint users; /* device lists and contexts */
 };
 
-/** The objects that end with a context: kinds of objects in the order in which they can be
- * destroyed. */
+/** Kinds of objects that end with a context, in an order in which they can be destroyed. */
 enum object_kind {
 	OBJECT_QP,
 	OBJECT_SRQ,
@@ -64,7 +63,7 @@ enum object_kind {
 	OBJECT_KINDS,
 };
 
-/** A member of its context's list; context.lock. */
+/** A node of its context's list; guarded by context.lock. */
 struct object {
 	struct list node;
 };
@@ -72,7 +71,7 @@ struct object {
 struct context {
 	struct verbs_context v;
 	struct roci_context *roci;
-	bool yields; /* poll_cq gives up its CPU after a run of empty polls */
+	bool yields; /* poll_cq yields the CPU after a run of empty polls */
 	pthread_mutex_t lock;
 	struct list objects[OBJECT_KINDS];
 };
@@ -83,14 +82,14 @@ struct td {
 	uint32_t users; /* parent domains; context.lock */
 };
 
-/** A PD, or a parent domain, which is another name for its PD. */
+/** A PD, or a parent domain, which is an alias of its PD. */
 struct pd {
 	struct ibv_pd pub;
 	struct object object;
 	struct roci_pd *roci;
-	struct pd *parent; /* the PD of a parent domain; NULL: this is a PD */
+	struct pd *parent; /* of a parent domain: its PD; NULL: this is a PD */
 	struct td *td;
-	uint32_t users; /* parent domains of it, objects of a parent domain; context.lock */
+	uint32_t users; /* its parent domains, or objects of this parent domain; context.lock */
 };
 
 struct mr {
@@ -98,7 +97,6 @@ struct mr {
 	struct object object;
 	struct roci_mr *roci;
 	int access;
-	void *null_memory; /* of a null MR */
 };
 
 struct mw {
@@ -121,8 +119,8 @@ struct cq {
 	struct object object;
 	struct roci_cq *roci;
 	struct context *context;
-	atomic_bool datagrams;	   /* a UD QP uses it: wc.sl is filled in as ConnectX does */
-	uint32_t empty;		   /* polls in a row that found nothing; a hint, any thread */
+	atomic_bool datagrams;	   /* used by a UD QP: wc.sl is filled in as ConnectX does */
+	uint32_t empty;		   /* consecutive empty polls; a hint, any thread */
 	struct roci_reader reader; /* between start_poll and end_poll */
 };
 
@@ -153,11 +151,11 @@ struct qp {
 	struct roci_qp *roci;
 	bool extended; /* created with send_ops_flags */
 	bool sq_sig_all;
-	uint32_t ctl; /* flags of every send: ABI_WQE_SIGNALED with sq_sig_all */
+	uint32_t ctl; /* flags of every send: ABI_WQE_SIGNALED if sq_sig_all */
 	struct ibv_qp_cap cap;
 	/* Under the lock of libroci's queue: */
 	struct roci_builder builder;
-	int err; /* of the first wr_* call that failed since wr_start */
+	struct abi_wqe *plain; /* entry of the last wr_* call; NULL: its SGE is special */
 };
 
 static inline struct context *context_of(struct ibv_context *c)
@@ -187,30 +185,39 @@ static inline struct srq *srq_of(struct ibv_srq *srq)
 
 /* --- object.c --------------------------------------------------------------------------- */
 
-/** Adds an object to its context's list; object_leave() takes it off. */
+/** Adds an object to its context's list; object_leave() removes it. */
 void object_enter(struct ibv_context *c, enum object_kind kind, struct object *o);
 void object_leave(struct ibv_context *c, struct object *o);
 
-/** Destroys all that is left of a context whose session has ended. */
+/** Destroys all remaining objects of a context whose session has ended. */
 void objects_destroy(struct context *ctx);
 
 /* --- error.c ---------------------------------------------------------------------------- */
 
-/** Says the last failure of libroci on stderr, once for each sentence, if ROCI_VERBOSE=1.
- *  @return @p err, which errno is set to unless it is 0. */
+/** If ROCI_VERBOSE=1, prints libroci's last error on stderr, each sentence once.
+ *  @return @p err, which is also stored in errno unless 0. */
 int explain(const char *call, int err);
 
-/** The same for a sentence of this library. */
+/** The same with a sentence of this library. */
 int explain_as(const char *call, int err, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/** Sets errno for a function that returns NULL: to @p err, explained.  @return NULL. */
+/** Explains @p err and sets errno to it, for a function that returns NULL.  @return NULL. */
 void *explain_null(const char *call, int err);
+
+/** The same for failures that an administrator looks for: they are also reported to rocid, whose
+ *  `rocictl show errors` lists them. */
+int refused(struct ibv_context *c, const char *call, int err);
+int refused_as(struct ibv_context *c, const char *call, int err, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+int refused_qp(const struct ibv_qp *qp, const char *call, int err, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+void *refused_null(struct ibv_context *c, const char *call, int err);
 
 /* --- sysfs.c ----------------------------------------------------------------------------- */
 
-/** Reads the file, without its last end of line.  @return its length, or -1. For providers, so not
- *  in the public headers. */
+/** Reads the file without its final newline.  @return its length, or -1. For providers, so not in
+ *  the public headers. */
 VERBS_API int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size);
 
 /* --- device.c --------------------------------------------------------------------------- */
@@ -218,7 +225,7 @@ VERBS_API int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, 
 struct device *device_hold(struct device *d);
 void device_release(struct device *d);
 
-/* --- the operations of a context -------------------------------------------------------- */
+/* --- operations of a context ----------------------------------------------------------- */
 
 void context_set_ops(struct verbs_context *v);
 
@@ -227,6 +234,7 @@ int verbs_query_port(
 int verbs_modify_qp_rate_limit(struct ibv_qp *qp, struct ibv_qp_rate_limit_attr *attr);
 int verbs_query_device_ex(struct ibv_context *c, const struct ibv_query_device_ex_input *input,
 	struct ibv_device_attr_ex *attr, size_t attr_size);
+int verbs_query_rt_values(struct ibv_context *c, struct ibv_values_ex *values);
 
 int verbs_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 int verbs_req_notify_cq(struct ibv_cq *cq, int solicited_only);
@@ -259,26 +267,26 @@ struct ibv_mw *verbs_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
 int verbs_dealloc_mw(struct ibv_mw *mw);
 int verbs_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
 
-/* --- helpers between the files ---------------------------------------------------------- */
+/* --- helpers shared between the files ------------------------------------------------- */
 
 /** Fills in the functions of @p ex that @p ops allows. */
 void qp_ex_set_ops(struct ibv_qp_ex *ex, uint64_t ops);
 
-/** The read functions that @p wc_flags asks for. */
+/** Fills in the read functions that @p wc_flags requests. */
 void cq_ex_set_ops(struct ibv_cq_ex *ex, uint64_t wc_flags);
 
-/** poll_cq calls it when it finds nothing. */
+/** Called by poll_cq when it finds nothing. */
 void cq_idle(struct cq *cq);
 
-/** Packet types in wc.sl. */
+/** Packet types, as wc.sl shows them. */
 enum {
 	SL_ROCEV1 = 0,
 	SL_ROCEV2_IPV6 = 1,
 	SL_ROCEV2_IPV4 = 2
 };
 
-/** @return wc.sl of a completion; that of a datagram is its packet type (enum abi_net), as ConnectX
- *  has it: decision 0107. */
+/** @return wc.sl of a completion; for a datagram its packet type (enum abi_net), as ConnectX
+ *  reports it: decision 0107. */
 static inline uint8_t cq_sl(unsigned flags, uint8_t sl, unsigned net)
 {
 	if (!(flags & IBV_WC_GRH))
@@ -292,8 +300,8 @@ static inline uint8_t cq_sl(unsigned flags, uint8_t sl, unsigned net)
 #define CQ_EX_FLAGS \
 	(IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_CVLAN | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
 
-/** The range of a window. LOCAL_WRITE and optional rights say nothing about a window: as with other
- *  devices, they may be set. */
+/** The range of a window. LOCAL_WRITE and optional rights have no meaning for a window; as with
+ *  other devices, they may be set. */
 static inline struct roci_mw_bind_info bind_info_to_roci(const struct ibv_mw_bind_info *info)
 {
 	return (struct roci_mw_bind_info){
@@ -308,7 +316,7 @@ static inline struct roci_mw_bind_info bind_info_to_roci(const struct ibv_mw_bin
 void ah_attr_to_roci(const struct ibv_ah_attr *a, struct roci_ah_attr *r);
 void ah_attr_from_roci(const struct roci_ah_attr *r, struct ibv_ah_attr *a);
 
-/** A registered region under its ibv_mr; NULL with errno. */
+/** Wraps a registered region in an ibv_mr; NULL with errno. */
 struct ibv_mr *mr_wrap(
 	struct ibv_pd *pd, struct roci_mr *roci, void *addr, size_t length, int access);
 

@@ -10,11 +10,13 @@ struct ibv_xrcd *verbs_open_xrcd(struct ibv_context *c, struct ibv_xrcd_init_att
 	struct xrcd *xrcd;
 
 	if (attr->comp_mask >= IBV_XRCD_INIT_ATTR_RESERVED) {
-		errno = EOPNOTSUPP;
+		errno = refused_as(c, "ibv_open_xrcd", EOPNOTSUPP,
+			"comp_mask %#x has unknown bits: leave them out", attr->comp_mask);
 		return NULL;
 	}
 	if ((attr->comp_mask & needed) != needed) {
-		errno = EINVAL;
+		errno = refused_as(c, "ibv_open_xrcd", EINVAL,
+			"comp_mask needs IBV_XRCD_INIT_ATTR_FD and IBV_XRCD_INIT_ATTR_OFLAGS");
 		return NULL;
 	}
 	xrcd = calloc(1, sizeof(*xrcd));
@@ -22,7 +24,7 @@ struct ibv_xrcd *verbs_open_xrcd(struct ibv_context *c, struct ibv_xrcd_init_att
 		xrcd->roci = roci_open_xrcd(context_of(c)->roci, &r);
 	if (!xrcd || !xrcd->roci) {
 		free(xrcd);
-		return explain_null("ibv_open_xrcd", errno);
+		return refused_null(c, "ibv_open_xrcd", errno);
 	}
 	xrcd->pub.context = c;
 	object_enter(c, OBJECT_XRCD, &xrcd->object);

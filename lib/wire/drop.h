@@ -58,6 +58,8 @@
 	X(CNP_IGNORED, "cnp_ignored", "CNP-14")                    \
 	X(CNP_IDLE, "cnp_idle", "CNP-16")                          \
 	X(CNP_STRANGER, "cnp_stranger", "CNP-16")                  \
+	/* named.c */                                              \
+	X(NAMELESS, "nameless", "-")                               \
 	/* responder.c */                                          \
 	X(PSN_AHEAD, "psn_ahead", "RSP-03")                        \
 	X(PSN_BEHIND, "psn_behind", "RSP-01")                      \
@@ -88,7 +90,7 @@ enum drop {
 	DROP_MAX
 };
 
-/** @return the counter name of @p d, "none" for DROP_NONE, NULL beyond the table. */
+/** @return the counter name of @p d, "none" for DROP_NONE, NULL if out of range. */
 const char *drop_name(enum drop d);
 
 /** @return the rule that @p d enforces, for `rocictl show errors`. */

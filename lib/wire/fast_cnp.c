@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The Destination Options header of a Fast CNP (RFC 8200 4.2, 4.6), and a frame with one. */
+/* The Destination Options header of a Fast CNP (RFC 8200 4.2, 4.6), and frames that contain one. */
 #include "bits.h"
 #include "fast_cnp.h"
 #include "frame.h"
@@ -7,10 +7,10 @@
 #include "icrc.h"
 #include "opcode.h"
 
-/* Offsets in the header, and in an option. */
+/* Offsets in the header and in an option. */
 enum {
 	OPTS_NXT = 0,
-	OPTS_LEN = 1, /* units of 8 bytes, the first one not counted */
+	OPTS_LEN = 1, /* in units of 8 bytes, without the first unit */
 	OPTS_FIRST = 2,
 	OPTION_TYPE = 0,
 	OPTION_LEN = 1, /* of the data */
@@ -27,7 +27,7 @@ static size_t header_len(const uint8_t *header)
 
 /* --- reading ---------------------------------------------------------------------------- */
 
-/* FCN-05, FCN-06: the address comes last. */
+/* FCN-05, FCN-06: the address is at the end. */
 static enum drop take_option(
 	struct fast_cnp *f, const uint8_t *option, const uint8_t types[FAST_CNP_OPTIONS])
 {
@@ -149,7 +149,7 @@ static size_t data_len(const struct fast_cnp_spec *s)
 	return FAST_CNP_DIP_LEN + (s->trace ? s->trace_len : 0u);
 }
 
-/* The length of the header with the option of @p s: the padding comes before the option. */
+/* @return the length of the header with the option of @p s; padding precedes the option. */
 static size_t options_room(const struct fast_cnp_spec *s)
 {
 	size_t need = OPTS_FIRST + OPTION_DATA + data_len(s);
@@ -165,7 +165,7 @@ static uint8_t *write_options(uint8_t *at, const struct fast_cnp_spec *s)
 	at[OPTS_NXT] = IPPROTO_ROCEV2;
 	at[OPTS_LEN] = (uint8_t)(room / OPTS_UNIT - 1);
 	at += OPTS_FIRST;
-	memset(at, 0, pad); /* Pad1 is one such byte */
+	memset(at, 0, pad); /* each zero byte is a Pad1 */
 	if (pad > 1) {
 		at[OPTION_TYPE] = TYPE_PADN;
 		at[OPTION_LEN] = (uint8_t)(pad - OPTION_DATA);
@@ -190,7 +190,7 @@ static uint8_t *write_udp(uint8_t *at, const struct fast_cnp_spec *s, size_t len
 	return at + UDP_HLEN;
 }
 
-/* Everything is 0 where a CNP says nothing (CNP-02, CNP-03). */
+/* Fields without a meaning for a CNP are 0 (CNP-02, CNP-03). */
 static uint8_t *write_bth(uint8_t *bth, const struct fast_cnp_spec *s)
 {
 	memset(bth, 0, BTH_HLEN + CNP_RESERVED);

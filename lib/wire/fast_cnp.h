@@ -2,11 +2,11 @@
 /**
  * @file fast_cnp.h
  * The Fast CNP (draft-xiao-rtgwg-rocev2-fast-cnp; FCN-01..16): a CNP over IPv6 by which a switch
- * tells the sender of a packet that it met congestion. A Destination Options header with one option
- * comes before UDP, and names the packet's destination; the BTH has the packet's DestQP, which is
- * not a QPN of the receiver.
+ * notifies the sender of a packet that met congestion. A Destination Options header with one option
+ * precedes UDP, and carries the packet's destination; the BTH has the packet's DestQP, which is not
+ * a QPN of the receiver.
  *
- * frame_parse() does not know it: to all other code such a frame is none of RoCE's (FCN-14).
+ * frame_parse() does not know it: all other code treats such a frame as not RoCE (FCN-14).
  */
 #ifndef FAST_CNP_H
 #define FAST_CNP_H
@@ -20,28 +20,27 @@
 struct icrc_ops;
 struct pkt;
 
-/** The two options, by their index in `types`: the second one carries the IOAM trace of the packet
- *  as well. */
+/** The two options, by their index in `types`; the second also carries the packet's IOAM trace. */
 enum fast_cnp_option {
 	FAST_CNP_PLAIN,
 	FAST_CNP_TRACE,
 	FAST_CNP_OPTIONS,
 };
 
-/** IANA has allocated no types: RFC 4727's experimental one, and the next (FCN-04). */
+/** IANA has assigned no types: these are RFC 4727's experimental one and the next (FCN-04). */
 #define FAST_CNP_TYPE_PLAIN 0x9Eu
 #define FAST_CNP_TYPE_TRACE 0x9Fu
-/** The types that are possible: others are to discard the packet (10), and the option does not
- *  change on its way (0). */
+/** The allowed types: nodes that do not know the option discard the packet (10), and it does not
+ *  change en route (0). */
 #define FAST_CNP_TYPE_MIN 0x80u
 #define FAST_CNP_TYPE_MAX 0x9Fu
 
 #define FAST_CNP_DIP_LEN 16u
 /** Namespace, lengths and type of an IOAM trace (RFC 9197 4.4.1). */
 #define FAST_CNP_TRACE_MIN 8u
-/** The rest of the longest option. */
+/** The remaining bytes of the longest option. */
 #define FAST_CNP_TRACE_MAX (255u - FAST_CNP_DIP_LEN)
-/** Bytes of the longest frame that fast_cnp_write() makes. */
+/** Length of the longest frame that fast_cnp_write() writes. */
 #define FAST_CNP_FRAME_MAX                                                                       \
 	(ETH_HLEN + VLAN_HLEN + IP6_HLEN + 8u + 255u + 1u + UDP_HLEN + BTH_HLEN + CNP_RESERVED + \
 		ICRC_LEN)
@@ -53,13 +52,13 @@ struct fast_cnp {
 	uint8_t trace_len;
 };
 
-/** @return whether UDP to port 4791 follows a Destination Options header over IPv6: with Fast CNP,
- *  such a frame is ours, good or bad. Reads at most @p len bytes. */
+/** @return whether a Destination Options header over IPv6 precedes UDP to port 4791: with Fast CNP
+ *  enabled, such a frame is ours, valid or not. Reads at most @p len bytes. */
 bool frame_is_fast_cnp(const uint8_t *frame, size_t len);
 
 /**
- * As frame_parse(), for a Fast CNP: @p p is that of a CNP over IPv6.
- * @param types  the options' types, by enum fast_cnp_option
+ * As frame_parse(), for a Fast CNP: fills @p p as for a CNP over IPv6.
+ * @param types  the option types, by enum fast_cnp_option
  */
 enum drop fast_cnp_parse(struct pkt *p, struct fast_cnp *f, const uint8_t *frame, size_t len,
 	const uint8_t types[FAST_CNP_OPTIONS]);
@@ -68,7 +67,7 @@ enum drop fast_cnp_parse(struct pkt *p, struct fast_cnp *f, const uint8_t *frame
  *  the Destination Options header unmasked (ICRC-10). */
 bool fast_cnp_icrc_check(const struct icrc_ops *ops, const struct pkt *p);
 
-/** A Fast CNP to be written. */
+/** The fields of a Fast CNP to write. */
 struct fast_cnp_spec {
 	uint8_t dmac[6], smac[6];
 	uint16_t vid; /* 0: untagged */
@@ -88,12 +87,12 @@ struct fast_cnp_spec {
 	uint8_t trace_len;    /* FAST_CNP_TRACE_MAX at most */
 };
 
-/** Fills @p s with the Fast CNP that switch @p source sends because of the packet @p pkt over IPv6:
- *  back to where it came from, with its P_Key, flow label and source port, and with option 1. */
+/** Fills @p s with the Fast CNP by which switch @p source answers packet @p pkt over IPv6:
+ *  addressed to its source, with its P_Key, flow label and source port, and with option 1. */
 void fast_cnp_answer(
 	struct fast_cnp_spec *s, const struct pkt *pkt, const uint8_t source[16], uint8_t type);
 
-/** Writes @p s, with its ICRC, to @p frame, which has room for FAST_CNP_FRAME_MAX bytes.
+/** Writes @p s with its ICRC to @p frame, which has room for FAST_CNP_FRAME_MAX bytes.
  *  @return the length of the frame */
 size_t fast_cnp_write(uint8_t *frame, const struct fast_cnp_spec *s, const struct icrc_ops *ops);
 
@@ -102,7 +101,7 @@ size_t fast_cnp_write(uint8_t *frame, const struct fast_cnp_spec *s, const struc
 /**
  * Reads the Destination Options header in the @p len bytes at @p header.
  * @param used  receives its length
- * @return DROP_NONE and @p f, or the reason for the drop.
+ * @return DROP_NONE and a filled @p f, or the reason for the drop.
  */
 enum drop fast_cnp_options(struct fast_cnp *f, const uint8_t *header, size_t len,
 	const uint8_t types[FAST_CNP_OPTIONS], size_t *used);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * From the outside in: Ethernet, IP or GRH, UDP, BTH, extended headers. Each rule is one function,
- * each layer lists its rules in order, and the first rule that is broken names the drop. A layer
- * passes the bytes that it carries to the next one; Ethernet padding ends there (ETH-08, ETH-09),
- * so all inner lengths come from IP or the GRH.
+ * each layer lists its rules in order, and the first violated rule names the drop. A layer passes
+ * its payload to the next one; Ethernet padding ends there (ETH-08, ETH-09), so all inner lengths
+ * come from IP or the GRH.
  */
 #include "bits.h"
 #include "fast_cnp.h"
@@ -11,7 +11,7 @@
 #include "headers.h"
 #include "opcode.h"
 
-/* Flattens each protocol into one function, so that the rest of the frame stays in registers. */
+/* Inlines each protocol into one function, so that the rest of the frame stays in registers. */
 #define FLAT static inline __attribute__((always_inline))
 
 /* The part of the frame that has not been parsed yet. */
@@ -49,7 +49,7 @@ FLAT enum drop eth_parse(struct pkt *p, struct rest *r, uint16_t *type)
 		*type = get_be16(r->at + 2);
 		skip(r, VLAN_HLEN);
 	}
-	/* ETH-03: provider and double tags are not for an end station. */
+	/* ETH-03: an end station accepts no provider tags or double tags. */
 	if (unlikely(*type == ETHERTYPE_VLAN || *type == ETHERTYPE_QINQ))
 		return DROP_VLAN_STACKED;
 	return DROP_NONE;
@@ -95,7 +95,8 @@ static enum drop ip4_fragment(const uint8_t *ip)
 		       : DROP_IP4_FRAGMENT;
 }
 
-/* CA17-7, IP4-10: Flags are 010. rxe does not check; we do, with a counter (spec-errors 33). */
+/* CA17-7, IP4-10: Flags must be 010. rxe does not check this; we do, with a counter (spec-errors
+ * 33). */
 static enum drop ip4_not_df(const uint8_t *ip)
 {
 	return likely((get_be16(ip + IP4_FRAG) & ~IP4_OFFSET_MASK) == IP4_FLAG_DF)
@@ -103,7 +104,7 @@ static enum drop ip4_not_df(const uint8_t *ip)
 		       : DROP_IP4_NOT_DF;
 }
 
-/* CA17-6, IP4-08: Total Length covers at least UDP and fits the frame. */
+/* CA17-6, IP4-08: Total Length covers at least UDP and fits in the frame. */
 static enum drop ip4_total_length(const struct rest *r)
 {
 	uint16_t total = get_be16(r->at + IP4_TOTLEN);
@@ -117,7 +118,7 @@ static enum drop ip4_protocol(const uint8_t *ip)
 	return likely(ip[IP4_PROTO] == IPPROTO_ROCEV2) ? DROP_NONE : DROP_IP_NEXT_HEADER;
 }
 
-/* The TTL is for routers only (IP4-19). */
+/* Only routers check the TTL (IP4-19). */
 static enum drop ip4_check(const struct rest *r)
 {
 	const uint8_t *ip = r->at;
@@ -146,7 +147,7 @@ FLAT enum drop ip4_parse(struct pkt *p, struct rest *r)
 	return DROP_NONE;
 }
 
-/* --- IPv6 and the GRH, which has its layout ----------------------------------------------- */
+/* --- IPv6, and the GRH with the same layout ----------------------------------------------- */
 
 /* CA17-27, C9-45, IP6-01, V1-02. */
 static enum drop ip6_version(const uint8_t *ip)
@@ -154,19 +155,19 @@ static enum drop ip6_version(const uint8_t *ip)
 	return likely(ip[IP6_VTCFL] >> 4 == 6) ? DROP_NONE : DROP_IP_VERSION;
 }
 
-/* CA17-15, IP6-04, V1-03: Payload Length fits the frame. The next layer checks its minimum. */
+/* CA17-15, IP6-04, V1-03: Payload Length fits in the frame. The next layer checks its minimum. */
 static enum drop ip6_payload_length(const struct rest *r)
 {
 	return likely(get_be16(r->at + IP6_PLEN) <= r->len - IP6_HLEN) ? DROP_NONE : DROP_IP_LENGTH;
 }
 
-/* IP6-12: a jumbogram has 0 here; no RoCEv2 payload is shorter than UDP. */
+/* IP6-12: it is 0 in a jumbogram; no RoCEv2 payload is shorter than UDP. */
 static enum drop ip6_room_for_udp(const struct rest *r)
 {
 	return likely(get_be16(r->at + IP6_PLEN) >= UDP_HLEN) ? DROP_NONE : DROP_IP_LENGTH;
 }
 
-/* CA17-16, IP6-06: no extension headers, Fast CNP's Destination Options included (spec-errors 36).
+/* CA17-16, IP6-06: no extension headers, not even Fast CNP's Destination Options (spec-errors 36).
  */
 static enum drop ip6_next_header(const uint8_t *ip)
 {
@@ -233,14 +234,14 @@ static enum drop udp_port(const struct rest *r)
 	return likely(get_be16(r->at + UDP_DPORT) == UDP_PORT_ROCEV2) ? DROP_NONE : DROP_UDP_PORT;
 }
 
-/* CA17-21, IP4-08, IP6-04, SEC-02: UDP and IP agree about the length. */
+/* CA17-21, IP4-08, IP6-04, SEC-02: the lengths of UDP and IP agree. */
 static enum drop udp_length(const struct rest *r)
 {
 	return likely(get_be16(r->at + UDP_LEN) == r->len) ? DROP_NONE : DROP_UDP_LENGTH;
 }
 
-/* The checksum is ignored: 0 is usual, also over IPv6, and other values that some senders write are
- * no reason to drop (UDP-06, IP6-11, spec-errors 29); the ICRC protects the packet. */
+/* The checksum is ignored: it is usually 0, even over IPv6, and other values that some senders
+ * write are no reason to drop (UDP-06, IP6-11, spec-errors 29); the ICRC protects the packet. */
 FLAT enum drop udp_parse(struct rest *r)
 {
 	enum drop d = udp_port(r) ?: udp_length(r);
@@ -252,7 +253,7 @@ FLAT enum drop udp_parse(struct rest *r)
 
 /* --- BTH --------------------------------------------------------------------------------- */
 
-/* VAL-18, UDP-04, V1-03: BTH and ICRC fit. */
+/* VAL-18, UDP-04, V1-03: room for BTH and ICRC. */
 static enum drop bth_short(const struct rest *r)
 {
 	return likely(r->len >= BTH_HLEN + ICRC_LEN) ? DROP_NONE : DROP_BTH_SHORT;
@@ -270,21 +271,20 @@ static enum drop bth_align(const struct rest *r)
 	return likely(r->len % 4 == 0) ? DROP_NONE : DROP_BTH_ALIGN;
 }
 
-/* VAL-21, CA17-28: no QP has the class. */
+/* VAL-21, CA17-28: no QP has this class. */
 static enum drop opcode_class(const struct opcode *op)
 {
 	return likely(op->hdr_len) ? DROP_NONE : DROP_OPCODE_CLASS;
 }
 
-/* VAL-18, SEC-01: the opcode's headers fit, checked before any of them is read. */
+/* VAL-18, SEC-01: room for the opcode's headers, checked before any of them is read. */
 static enum drop header_short(const struct rest *r, const struct opcode *op)
 {
 	return likely(r->len >= (size_t)op->hdr_len + ICRC_LEN) ? DROP_NONE : DROP_HEADER_SHORT;
 }
 
-/* BTH-06, SEC-02: no more pad than there are bytes. BTH-07: no bytes where the opcode has no
- * payload, except for the 16 reserved bytes of a CNP, which are ignored (CNP-03, spec-errors
- * 39). */
+/* BTH-06, SEC-02: not more pad than payload bytes. BTH-07: no payload bytes if the opcode has none,
+ * except for the 16 reserved bytes of a CNP, which are ignored (CNP-03, spec-errors 39). */
 static enum drop bth_pad(const struct rest *r, const struct opcode *op)
 {
 	size_t room = r->len - op->hdr_len - ICRC_LEN;
@@ -320,8 +320,8 @@ FLAT void bth_fields(struct pkt *p, const uint8_t *bth)
 	p->psn = get_be32(bth + BTH_ACKREQ) & 0xFFFFFF;
 }
 
-/* The extended headers of @p op in the order of the chain: BTH-18, BTH-19, BTH-20, BTH-21, BTH-22,
- * BTH-23, BTH-24, BTH-25, BTH-26. */
+/* The extended headers of @p op, in wire order: BTH-18, BTH-19, BTH-20, BTH-21, BTH-22, BTH-23,
+ * BTH-24, BTH-25, BTH-26. */
 FLAT void eth_fields(struct pkt *p, const struct opcode *op, const uint8_t *h)
 {
 	if (unlikely(op->xrceth || op->deth || op->feth)) {
@@ -379,6 +379,7 @@ FLAT enum drop bth_parse(struct pkt *p, const struct rest *r)
 	op = opcode_row(r->at[BTH_OPCODE]);
 	p->op = op;
 	p->bth = r->at;
+	p->named = PKT_WHOLE;
 	p->payload = r->at + op->hdr_len;
 	bth_fields(p, r->at);
 	if (op->hdr_len != BTH_HLEN)
@@ -388,7 +389,7 @@ FLAT enum drop bth_parse(struct pkt *p, const struct rest *r)
 	return DROP_NONE;
 }
 
-/* --- the whole --------------------------------------------------------------------------- */
+/* --- whole frames ------------------------------------------------------------------------ */
 
 enum drop frame_parse(struct pkt *p, const uint8_t *frame, size_t len)
 {
@@ -411,7 +412,7 @@ enum drop frame_parse(struct pkt *p, const uint8_t *frame, size_t len)
 	}
 }
 
-/* FCN-03: one Destination Options header between IPv6 and UDP, and a CNP. */
+/* FCN-03: one Destination Options header between IPv6 and UDP, and a CNP after them. */
 enum drop fast_cnp_parse(struct pkt *p, struct fast_cnp *f, const uint8_t *frame, size_t len,
 	const uint8_t types[FAST_CNP_OPTIONS])
 {
@@ -444,7 +445,7 @@ enum drop fast_cnp_parse(struct pkt *p, struct fast_cnp *f, const uint8_t *frame
 }
 
 /* @return the offset of UDP after the IP header at @p r, or 0 for another protocol or a later
- * fragment, which has no ports. */
+ * fragment, which has no UDP header. */
 static size_t udp_offset(const struct rest *r, uint16_t type)
 {
 	const uint8_t *ip = r->at;

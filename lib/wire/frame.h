@@ -23,8 +23,8 @@
  */
 enum drop frame_parse(struct pkt *p, const uint8_t *frame, size_t len);
 
-/** @return true when the frame's EtherType, or UDP port, is that of RoCE: a cheap check for port
- *  filters that leave other frames to the kernel. Reads at most @p len bytes. */
+/** @return true when the frame's EtherType or UDP port is RoCE's: a cheap check for port filters
+ *  that leave other frames to the kernel. Reads at most @p len bytes. */
 bool frame_is_roce(const uint8_t *frame, size_t len);
 
 /** Writes the source and destination GID of @p p (IPv4 as ::ffff:a.b.c.d, CA17 17.4.1.1). */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file headers.h
- * Layouts and constants of the wire: Ethernet, 802.1Q, IPv4, IPv6, GRH, UDP, BTH and the extended
- * headers (IBA 9.2, 9.3; A17.3). Multi-byte fields are big-endian on the wire and are read with
- * get_be*(); headers are byte arrays so that they may have any alignment.
+ * Wire layouts and constants: Ethernet, 802.1Q, IPv4, IPv6, GRH, UDP, BTH and the extended headers
+ * (IBA 9.2, 9.3; A17.3). Multi-byte fields are big-endian on the wire and are read with get_be*();
+ * headers are byte arrays so that they may have any alignment.
  */
 #ifndef HEADERS_H
 #define HEADERS_H

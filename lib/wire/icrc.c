@@ -8,7 +8,7 @@
 #include "headers.h"
 #include "icrc_impl.h"
 
-/* --- choosing ---------------------------------------------------------------------------- */
+/* --- selection --------------------------------------------------------------------------- */
 
 struct candidate {
 	const struct icrc_ops *ops;
@@ -64,7 +64,7 @@ const struct icrc_ops *icrc_best(void)
 	return icrc_nth(0);
 }
 
-/* Avoids strcmp(), so that this library needs nothing of libc except mem*(). */
+/* Avoids strcmp(): this library needs nothing from libc but mem*(). */
 static bool same_name(const char *a, const char *b)
 {
 	while (*a && *a == *b) {
@@ -93,8 +93,8 @@ const struct icrc_ops *icrc_by_name(const char *name)
 	[(udp) + UDP_CSUM] = 0xFF, [(udp) + UDP_CSUM + 1] = 0xFF
 #define BTH_MASK(bth) [(bth) + BTH_RESV8A] = 0xFF /* ICRC-07: FECN, BECN, reserved */
 
-/* ORed into the headers, by enum net_type. All variant fields are in the first 64 bytes; the zeros
- * after them let blocks begin anywhere in there. */
+/* ORed into the headers, by enum net_type. All variant fields are in the first 64 bytes; with the
+ * zeros after them, a block may start anywhere in the header. */
 static const uint8_t masks[][ICRC_MASK_LEN] CACHE_ALIGNED = {
 	[NET_IPV4] =
 		{
@@ -130,11 +130,11 @@ uint32_t icrc_masked_copy(uint32_t (*crc)(uint32_t, const void *, size_t), uint3
 
 /* --- moving ------------------------------------------------------------------------------- */
 
-/* Loads and stores that the compiler may neither repeat nor merge nor turn into a call. */
+/* Loads and stores that the compiler must neither repeat nor merge nor turn into a call. */
 typedef uint64_t word_unaligned __attribute__((may_alias, aligned(1)));
 typedef uint64_t word_aligned __attribute__((may_alias, aligned(8)));
-/* 32 bytes moved at once: only its elements of 8 bytes matter, and these do not tear in a vector
- * store whose address is a multiple of 8. */
+/* 32 bytes at once: only its 8-byte elements matter, and these do not tear in a vector store to a
+ * multiple of 8. */
 typedef uint64_t block __attribute__((vector_size(32), may_alias, aligned(8)));
 typedef uint64_t block_unaligned __attribute__((vector_size(32), may_alias, aligned(1)));
 
@@ -181,7 +181,7 @@ uint32_t icrc_with_options(const struct icrc_ops *ops, const uint8_t *l3, const 
 	return ops->crc(state, l3 + rest, len - rest);
 }
 
-/* ICRC-09, ICRC-14: from the L3 header to the last byte before the ICRC, and no more. */
+/* ICRC-09, ICRC-14: from the L3 header to the last byte before the ICRC. */
 bool icrc_check(const struct icrc_ops *ops, const struct pkt *p)
 {
 	uint32_t state = ops->crc_masked(ICRC_SEED, p->l3, p->icrc_off, masks[p->net]);

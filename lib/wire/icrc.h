@@ -19,7 +19,7 @@ struct pkt;
 /** The register after the eight 0xFF bytes (ICRC-02). */
 #define ICRC_SEED 0xDEBB20E3u
 
-/** Bytes of a mask of variant fields: these are in the first 64, zeros follow. */
+/** Bytes in a mask of variant fields: these are in the first 64, zeros follow. */
 #define ICRC_MASK_LEN 128
 
 /** An implementation; all give the same results. */
@@ -35,12 +35,12 @@ struct icrc_ops {
 	 *  half of @p mask is zero. For icrc_header() and icrc_check(). */
 	uint32_t (*crc_masked)(
 		uint32_t state, const void *src, size_t len, const uint8_t mask[ICRC_MASK_LEN]);
-	/** crc_masked over @p hdr_len bytes at @p hdr, fewer than 64, followed by copy; @p len is a
-	 *  multiple of 64, not 0. One pass for the most common packets. NULL: not worthwhile. */
+	/** crc_masked over @p hdr_len bytes at @p hdr, fewer than 64, then copy; @p len is a
+	 *  nonzero multiple of 64. One pass for the most common packets. NULL: not worthwhile. */
 	uint32_t (*masked_copy)(uint32_t state, const void *hdr, size_t hdr_len,
 		const uint8_t mask[ICRC_MASK_LEN], void *dst, const void *src, size_t len);
-	/** Moves @p words words of 8 bytes to @p dst, which is a multiple of 8, without tearing
-	 * any: for uaccess_place(). The fastest way depends on the CPU as well. */
+	/** Moves @p words 8-byte words to @p dst, a multiple of 8, without tearing any: for
+	 *  uaccess_place(). The fastest way depends on the CPU, too. */
 	void (*move_words)(void *dst, const void *src, size_t words);
 };
 
@@ -51,13 +51,13 @@ const struct icrc_ops *icrc_best(void);
  *  cannot run it. */
 const struct icrc_ops *icrc_by_name(const char *name);
 
-/** @return the i-th implementation that this CPU can run, NULL beyond the last. */
+/** @return the i-th implementation that this CPU can run, NULL if there are fewer. */
 const struct icrc_ops *icrc_nth(unsigned i);
 
 /**
- * CRC state over the header part of a packet: @p len bytes from @p l3, with the variant fields of
- * @p net (enum net_type) masked. @p len covers at least the BTH, and may include payload. The
- * memory at @p l3 must be readable for @p len bytes only.
+ * CRC state after the header part of a packet: @p len bytes from @p l3, with the variant fields of
+ * @p net (enum net_type) masked. @p len covers at least the BTH, and may include payload. Only
+ * @p len bytes at @p l3 need to be readable.
  */
 uint32_t icrc_header(const struct icrc_ops *ops, const uint8_t *l3, unsigned net, size_t len);
 
@@ -69,8 +69,8 @@ uint32_t icrc_header_copy(const struct icrc_ops *ops, const uint8_t *l3, unsigne
 	size_t hdr_len, void *dst, const void *src, size_t len);
 
 /**
- * As icrc_header(), for RoCEv2 over IPv6 with @p options bytes of extension headers, which are
- * covered as they are at @p ext (ICRC-10). @p len covers at least the BTH.
+ * As icrc_header(), for RoCEv2 over IPv6 with @p options bytes of extension headers at @p ext,
+ * which are covered unmasked (ICRC-10). @p len covers at least the BTH.
  */
 uint32_t icrc_with_options(const struct icrc_ops *ops, const uint8_t *l3, const uint8_t *ext,
 	size_t options, size_t len);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* AVX-512 with VBMI and VPCLMULQDQ: blocks of 64 bytes, four of them side by side. */
+/* AVX-512 with VBMI and VPCLMULQDQ: 64-byte blocks in four parallel lanes. */
 #include "icrc_fold.h"
 #include "icrc_impl.h"
 
 #define BLOCK 64u
 #define LANES 4u
-/* Length from which four lanes are worth joining. */
+/* Length from which four lanes are worth the cost of joining them. */
 #define LANES_FROM (2 * LANES * BLOCK)
 
 #define FOLD512_BY(d) _mm512_broadcast_i32x4(FOLD_BY(d))
@@ -38,7 +38,7 @@ static ALWAYS_INLINE __m512i next_bytes(struct stream *s, size_t n)
 	return x;
 }
 
-/* Moves the first n < 64 bytes of x to its end; zeros before them. */
+/* Moves the first n < 64 bytes of x to its end, after zeros. */
 static ALWAYS_INLINE __m512i bytes_to_end(__m512i x, size_t n)
 {
 	static const uint8_t iota[BLOCK] __attribute__((aligned(BLOCK))) = {0, 1, 2, 3, 4, 5, 6, 7,
@@ -57,7 +57,8 @@ static ALWAYS_INLINE __m512i fold512(__m512i x, __m512i k, __m512i next)
 		_mm512_clmulepi64_epi128(x, k, 0x11), next, 0x96 /* a ^ b ^ c */);
 }
 
-/* Combines the four 128-bit quarters: the first three are each folded to the place of the last. */
+/* Combines the four 128-bit quarters by folding each of the first three to the place of the last.
+ */
 static ALWAYS_INLINE __m128i join_quarters(__m512i x)
 {
 	const __m512i k = _mm512_set_epi64(0, 0, FOLD_128_SECOND, FOLD_128_FIRST, FOLD_256_SECOND,
@@ -153,8 +154,8 @@ static uint32_t avx512_masked_copy(uint32_t state, const void *hdr, size_t hdr_l
 	return reduce128(join_quarters(fold_blocks(x, &s, len - BLOCK)));
 }
 
-/* Moves whole cache lines, because a store across two costs as much as two: the words before the
- * first line come first. The elements are words, so none tears; volatile, so that none is stored
+/* Moves whole cache lines, because a store across two lines costs twice: the words before the first
+ * line boundary come first. The elements are words, so none tears; volatile, so that none is stored
  * twice; ascending. */
 static void avx512_move_words(void *dst, const void *src, size_t words)
 {

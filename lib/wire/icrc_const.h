@@ -4,12 +4,12 @@
  * Constants for computing the CRC by carry-less multiplication, for icrc_fold.h.
  *
  * P = 0x104C11DB7. A register holds a polynomial bit-reflected: its lowest bit is the highest
- * power. The carry-less product of two reflected 64-bit words is the reflected product shifted
- * by one, so a constant x^n mod P is stored as its 32 reflected bits shifted left by one.
+ * power. The carry-less product of two reflected 64-bit words is the reflected product shifted by
+ * one, so a constant x^n mod P is stored as its 32 reflected bits shifted left by one.
  *
  * Folding by a distance of d bits replaces 128 bits A by something congruent to A * x^d: first word
  * * x^(d+32) + second word * x^(d-32); the 32 remain from aligning a 33-bit constant in a 64-bit
- * word. test/unit/wire/icrc_test.c derives all constants again.
+ * word. test/unit/wire/icrc_test.c derives all constants independently.
  */
 #ifndef ICRC_CONST_H
 #define ICRC_CONST_H

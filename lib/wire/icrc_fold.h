@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file icrc_fold.h
- * Building blocks on 128-bit registers. Included by files that are compiled for PCLMUL or PMULL
- * only.
+ * Building blocks on 128-bit registers. Included only by files that are compiled for PCLMUL or
+ * PMULL.
  *
- * The structure of all implementations: the odd bytes come first, moved to the end of a register
- * that is zero before them (leading zeros do not change the CRC of a message when the register
- * starts at zero); after that there are only whole blocks, and no tail.
+ * All implementations have the same structure: the odd bytes come first, moved to the end of a
+ * register that is zero before them (leading zeros do not change the CRC of a message when the
+ * register starts at zero). Only whole blocks follow, without a tail.
  */
 #ifndef ICRC_FOLD_H
 #define ICRC_FOLD_H
@@ -27,9 +27,10 @@
 typedef long long vec128 __attribute__((vector_size(16), may_alias));
 typedef long long vec128_unaligned __attribute__((vector_size(16), may_alias, aligned(1)));
 
-/* Compilers have no common names for these: the carry-less products of one word of a and one of b
- * (clmul_lh: low word of a, high word of b); the bytes of x that `from` names, 0 where its top bit
- * is set; x without its first n bytes, zeros after the rest. */
+/* Compilers have no common names for these: clmul_XY, the carry-less product of one word of a and
+ * one of b (clmul_lh: low word of a, high word of b); pick_bytes, the bytes of x at the indices in
+ * `from`, 0 where its top bit is set; without_bytes, x without its first n bytes, zeros at the end.
+ */
 #if defined(__x86_64__)
 #define clmul_ll(a, b)	    _mm_clmulepi64_si128(a, b, 0x00)
 #define clmul_lh(a, b)	    _mm_clmulepi64_si128(a, b, 0x10)
@@ -45,8 +46,8 @@ typedef long long vec128_unaligned __attribute__((vector_size(16), may_alias, al
 #define without_bytes(x, n) ((vec128)vextq_u8((uint8x16_t)(x), vdupq_n_u8(0), n))
 #endif
 
-/* The compiler must not load the source again for a second use of a value (decision 0000.5): it
- * cannot know that the output of this is what was in memory. */
+/* Prevents the compiler from loading the source again for a second use of a value (decision
+ * 0000.5): it cannot know that the output equals the memory. */
 #if defined(__x86_64__)
 #define LOADED(v) __asm__("" : "+v"(v))
 #elif defined(__aarch64__)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file icrc_fold16.h
- * The ICRC by blocks of 16 bytes, four of them side by side: the functions of icrc_pclmul.c and
+ * The ICRC in 16-byte blocks, in four parallel lanes: the functions of icrc_pclmul.c and
  * icrc_pmull.c, each of which is compiled with the flags of its instruction set.
  */
 #ifndef ICRC_FOLD16_H
@@ -65,7 +65,7 @@ static ALWAYS_INLINE vec128 next_bytes(struct stream *s, size_t n)
 	return n & 8 ? (vec128){(long long)whole, (long long)part} : (vec128){(long long)part, 0};
 }
 
-/* Moves the first n < 16 bytes of x to its end; zeros before them. */
+/* Moves the first n < 16 bytes of x to its end, after zeros. */
 static ALWAYS_INLINE vec128 bytes_to_end(vec128 x, size_t n)
 {
 	/* pick_bytes() writes 0 where the index has its top bit. */

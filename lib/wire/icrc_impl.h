@@ -15,11 +15,11 @@ extern const struct icrc_ops icrc_pmull;
 extern const struct icrc_ops icrc_isal;
 extern const struct icrc_ops icrc_table;
 
-/** crc_masked for implementations that cannot mask as they go: masks a copy. */
+/** crc_masked for implementations that cannot mask on the fly: masks a copy. */
 uint32_t icrc_masked_copy(uint32_t (*crc)(uint32_t, const void *, size_t), uint32_t state,
 	const uint8_t *src, size_t len, const uint8_t *mask);
 
-/** move_words for implementations without wide registers of their own. */
+/** move_words for implementations without suitable wide registers. */
 void icrc_move_words(void *dst, const void *src, size_t words);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ISA-L, which has fast code for CPUs that the other implementations do not cover. */
+/* ISA-L, which has fast code for CPUs that the other implementations do not support. */
 #include <string.h>
 #include <isa-l/crc.h>
 #include "icrc_impl.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* PMULL of ARMv8-A, one of its cryptographic instructions, which a CPU may lack. */
+/* PMULL of ARMv8-A's optional cryptographic instructions. */
 #include "icrc_fold16.h"
 
 const struct icrc_ops icrc_pmull = {

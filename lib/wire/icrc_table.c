@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One byte at a time: the plain definition, and the reference for tests of the others. */
+/* One byte at a time: the plain definition, and the reference that the others are tested against.
+ */
 #include "icrc_impl.h"
 
-/* ICRC-01: 0xEDB88320. The CRC is linear, so the entry of a byte is the sum of the entries of its
+/* ICRC-01: 0xEDB88320. The CRC is linear, so the entry of a byte is the XOR of the entries of its
  * bits. */
 #define BIT(i, n, value) ((i) >> (n)&1 ? (value) : 0u)
 #define T1(i)                                                                              \
@@ -31,7 +32,7 @@ static uint32_t table_crc(uint32_t state, const void *src, size_t len)
 
 static uint32_t table_copy(uint32_t state, void *dst, const void *src, size_t len)
 {
-	/* volatile: the byte stored is the byte counted. */
+	/* volatile: the CRC covers exactly the byte that is stored. */
 	const volatile uint8_t *s = src;
 	uint8_t *d = dst;
 

@@ -4,9 +4,9 @@
 #include "icrc.h"
 #include "ioam.h"
 
-#define OPTION_TRACE   0x31 /* RFC 9486: skipped by those who do not know it, changes on the way */
-#define OPTION_ECHO    0x1E /* RFC 4727: for experiments, does not change */
-#define NAMESPACE      0x8000	 /* RFC 9197: from here on for the operator */
+#define OPTION_TRACE   0x31	 /* RFC 9486: may be skipped if unknown, changes en route */
+#define OPTION_ECHO    0x1E	 /* RFC 4727: experimental, does not change */
+#define NAMESPACE      0x8000	 /* RFC 9197: from here on, operator-assigned */
 #define TRACE_TYPE     0x002000u /* bit 10 alone */
 #define NODE_WORDS     (IOAM_NODE / 4)
 #define FLAG_OVERFLOW  0x0400u
@@ -15,7 +15,7 @@
 #define TIME_MASK      0xFFFFFFu
 #define SENT_MASK      0xFFFFFu
 
-/* The extension header, a multiple of 8 with the option at a multiple of 4. */
+/* The extension header: its length is a multiple of 8, the option is at a multiple of 4. */
 enum {
 	EXT_NXT = 0,
 	EXT_LEN = 1, /* 8-octet units after the first */
@@ -51,9 +51,9 @@ static const uint64_t rates[16] = {
 	1600000000000,
 };
 
-/* --- finding it --------------------------------------------------------------------------- */
+/* --- finding the header ------------------------------------------------------------------- */
 
-/* @return the IPv6 header of an IPv6 frame, with @p left bytes from there on, or NULL. */
+/* @return the IPv6 header of an IPv6 frame, with @p left bytes from there, or NULL. */
 static uint8_t *ip6_of(const uint8_t *frame, size_t len, size_t *left)
 {
 	size_t l3 = ETH_HLEN;
@@ -78,7 +78,7 @@ static bool is_ours(const uint8_t *ext, uint8_t option)
 	       get_be32(ext + EXT_TYPE) >> 8 == TRACE_TYPE;
 }
 
-/* The extension header after the IPv6 header @p ip, and which it is. */
+/* @return the kind of the extension header that follows the IPv6 header @p ip. */
 static enum ioam_kind kind_of(const uint8_t *ip, size_t len)
 {
 	const uint8_t *ext = ip + IP6_HLEN;
@@ -92,19 +92,24 @@ static enum ioam_kind kind_of(const uint8_t *ip, size_t len)
 	return IOAM_NONE;
 }
 
-uint32_t ioam_dest_qp(const uint8_t *frame, size_t len)
+const uint8_t *ioam_bth(const uint8_t *frame, size_t len)
 {
 	size_t left;
 	const uint8_t *ip = ip6_of(frame, len, &left);
 
-	if (!ip || kind_of(ip, left) == IOAM_NONE)
-		return 0;
-	return get_be32(ip + IP6_HLEN + IOAM_LEN + UDP_HLEN + BTH_RESV8A) & 0xFFFFFF;
+	return ip && kind_of(ip, left) ? ip + IP6_HLEN + IOAM_LEN + UDP_HLEN : NULL;
+}
+
+uint32_t ioam_dest_qp(const uint8_t *frame, size_t len)
+{
+	const uint8_t *bth = ioam_bth(frame, len);
+
+	return bth ? get_be32(bth + BTH_RESV8A) & 0xFFFFFF : 0;
 }
 
 /* --- the ICRC ----------------------------------------------------------------------------- */
 
-/* Of the packet at @p ip, without the ICRC @p len bytes long. */
+/* @return the CRC of the packet at @p ip, of @p len bytes without the ICRC. */
 static uint32_t crc_of(const struct icrc_ops *ops, const uint8_t *ip, size_t len, bool trace)
 {
 	uint8_t ext[IOAM_LEN];
@@ -115,7 +120,7 @@ static uint32_t crc_of(const struct icrc_ops *ops, const uint8_t *ip, size_t len
 	return icrc_with_options(ops, ip, ext, IOAM_LEN, len);
 }
 
-/* --- the ends ----------------------------------------------------------------------------- */
+/* --- end stations ------------------------------------------------------------------------- */
 
 static unsigned remaining(const uint8_t *ext)
 {
@@ -136,7 +141,7 @@ static void write_header(uint8_t *ext, const struct ioam *echo)
 	put_be16(ext + EXT_NAMESPACE, NAMESPACE);
 	put_be16(ext + EXT_NODE_LEN, (uint16_t)(NODE_WORDS << NODE_LEN_SHIFT | words));
 	put_be32(ext + EXT_TYPE, TRACE_TYPE << 8);
-	for (unsigned i = 0; i < nodes; i++) /* the first is at the end */
+	for (unsigned i = 0; i < nodes; i++) /* the first record is the last in the frame */
 		memcpy(ext + IOAM_LEN - (i + 1) * IOAM_NODE, echo->node + i * IOAM_NODE, IOAM_NODE);
 }
 
@@ -170,35 +175,51 @@ static void read_nodes(struct ioam *out, const uint8_t *ext)
 		memcpy(out->node + i * IOAM_NODE, ext + IOAM_LEN - (i + 1) * IOAM_NODE, IOAM_NODE);
 }
 
+/* @return the IPv6 header of a frame that passes ioam_check(), with @p left bytes from there
+ * without Ethernet padding, or NULL. */
+static uint8_t *checked(const struct icrc_ops *ops, const uint8_t *frame, size_t len, size_t *left)
+{
+	uint8_t *ip = ip6_of(frame, len, left);
+	enum ioam_kind kind = ip ? kind_of(ip, *left) : IOAM_NONE;
+	uint8_t wire[ICRC_LEN];
+	size_t payload;
+
+	if (!kind)
+		return NULL;
+	payload = get_be16(ip + IP6_PLEN);
+	if (payload + IP6_HLEN > *left || payload < IOAM_LEN + UDP_HLEN + BTH_HLEN + ICRC_LEN)
+		return NULL;
+	*left = payload + IP6_HLEN;
+	icrc_store(wire, crc_of(ops, ip, *left - ICRC_LEN, kind == IOAM_TRACE));
+	return memcmp(wire, ip + *left - ICRC_LEN, ICRC_LEN) ? NULL : ip;
+}
+
+bool ioam_check(const struct icrc_ops *ops, const uint8_t *frame, size_t len)
+{
+	size_t left;
+
+	return checked(ops, frame, len, &left);
+}
+
 uint8_t *ioam_pop(const struct icrc_ops *ops, uint8_t *frame, size_t len, struct ioam *out)
 {
 	size_t left;
-	uint8_t *ip = ip6_of(frame, len, &left), *at = frame + IOAM_LEN;
-	uint8_t wire[ICRC_LEN];
-	size_t payload;
+	uint8_t *ip = checked(ops, frame, len, &left), *at = frame + IOAM_LEN;
 
 	if (!ip)
 		return NULL;
 	out->kind = kind_of(ip, left);
-	payload = get_be16(ip + IP6_PLEN);
-	if (!out->kind || payload + IP6_HLEN > left ||
-		payload < IOAM_LEN + UDP_HLEN + BTH_HLEN + ICRC_LEN)
-		return NULL;
-	left = payload + IP6_HLEN; /* what follows is Ethernet padding */
-	icrc_store(wire, crc_of(ops, ip, left - ICRC_LEN, out->kind == IOAM_TRACE));
-	if (memcmp(wire, ip + left - ICRC_LEN, ICRC_LEN))
-		return NULL;
 	read_nodes(out, ip + IP6_HLEN);
 	memmove(at, frame, (size_t)(ip - frame) + IP6_HLEN);
 	ip += IOAM_LEN;
 	left -= IOAM_LEN;
 	ip[IP6_NXT] = IPPROTO_ROCEV2;
-	put_be16(ip + IP6_PLEN, (uint16_t)(payload - IOAM_LEN));
+	put_be16(ip + IP6_PLEN, (uint16_t)(get_be16(ip + IP6_PLEN) - IOAM_LEN));
 	icrc_store(ip + left - ICRC_LEN, icrc_header(ops, ip, NET_IPV6, left - ICRC_LEN));
 	return at;
 }
 
-/* --- the way ------------------------------------------------------------------------------ */
+/* --- switches ----------------------------------------------------------------------------- */
 
 static unsigned code_of(uint64_t rate)
 {

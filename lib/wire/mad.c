@@ -82,7 +82,7 @@ void mad_begin(uint8_t mad[MAD_LEN], enum cm_attr attr, uint64_t tid)
 	put_be16(mad + MAD_O_ATTR, (uint16_t)attr);
 }
 
-/* A field that is no whole number of bytes lies in at most four. */
+/* A field of a fractional number of bytes spans at most four. */
 uint64_t cm_get(const uint8_t *mad, enum cm_field f)
 {
 	const struct field *field = &fields[f];
@@ -187,7 +187,7 @@ uint64_t cma_service_id(uint8_t port_space, uint16_t port)
 	return IP_CM_PREFIX | (uint64_t)port_space << 16 | port;
 }
 
-/* An IPv4 address is in the last four bytes; what is before them says nothing. */
+/* An IPv4 address is in the last four bytes; those before it are ignored. */
 static void address_read(uint8_t gid[16], const uint8_t *p, uint8_t family)
 {
 	memcpy(gid, p, 16);

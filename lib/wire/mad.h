@@ -2,8 +2,8 @@
 /**
  * @file mad.h
  * Management datagrams (IBA 13.4) and the messages of the communication manager (IBA 12.6; CM-02,
- * CM-03, CM-06, CM-27): one table says where each field is, and how it is called. Fields are read
- * from and written to the MAD itself; nothing is copied. All values are in host order.
+ * CM-03, CM-06, CM-27): one table has the place and name of each field. Fields are read from and
+ * written to the MAD in place; nothing is copied. All values are in host order.
  */
 #ifndef MAD_H
 #define MAD_H
@@ -50,9 +50,10 @@ enum cm_rej {
 	CM_REJ_INVALID_GID = 12,
 	CM_REJ_INVALID_MTU = 26,
 	CM_REJ_CONSUMER = 28,
+	CM_REJ_VENDOR_OPTION = 35,
 };
 
-/** Messages that an MRA (CM-18) or a REJ names. */
+/** Messages that an MRA (CM-18) or a REJ refers to. */
 enum cm_named {
 	CM_NAMED_REQ = 0,
 	CM_NAMED_REP = 1,
@@ -77,8 +78,8 @@ enum cm_sidr_status {
 
 #define CM_APR_UNSUPPORTED 2u /* CM-32 */
 
-/** X(identifier, message, name, byte, first bit in the byte counted from its top, width). Widths
- *  above 64 are bytes: cm_bytes(). */
+/** X(identifier, message, name, byte, first bit counted from the top of the byte, width). Widths
+ *  above 64 are accessed as bytes: cm_bytes(). */
 #define CM_FIELDS(X)                                                       \
 	X(REQ_LOCAL_ID, REQ, "local_comm_id", 0, 0, 32)                    \
 	X(REQ_SERVICE_ID, REQ, "service_id", 8, 0, 64)                     \
@@ -194,23 +195,23 @@ enum cm_field {
 enum mad_verdict {
 	MAD_CM,	     /* a message of the communication manager */
 	MAD_SHORT,   /* not 256 bytes */
-	MAD_VERSION, /* BaseVersion is not 1, or the class has another version */
-	MAD_CLASS,   /* no class that this port has (A17.6) */
+	MAD_VERSION, /* BaseVersion is not 1, or wrong class version */
+	MAD_CLASS,   /* a class that this port does not support (A17.6) */
 	MAD_METHOD,  /* not Send */
-	MAD_ATTR,    /* no message of the communication manager */
+	MAD_ATTR,    /* not a message of the communication manager */
 	MAD_VERDICTS,
 };
 
-/** @return what the @p len bytes at @p mad are; only of MAD_CM may fields be read. */
+/** Classifies the @p len bytes at @p mad; fields may be read only if the result is MAD_CM. */
 enum mad_verdict mad_check(const uint8_t *mad, size_t len);
 
-/** @return the name of a verdict, as counters have it. */
+/** @return the name of a verdict, as in counters. */
 const char *mad_verdict_name(enum mad_verdict v);
 
-/** @return "REQ" for CM_REQ; NULL if @p attr is no message. */
+/** @return "REQ" for CM_REQ; NULL if @p attr is unknown. */
 const char *cm_attr_name(unsigned attr);
 
-/** @return the message that @p mad, which mad_check() calls MAD_CM, has. */
+/** @return the message type of @p mad, for which mad_check() returned MAD_CM. */
 enum cm_attr mad_attr(const uint8_t *mad);
 
 uint64_t mad_tid(const uint8_t *mad);
@@ -221,22 +222,22 @@ void mad_begin(uint8_t mad[MAD_LEN], enum cm_attr attr, uint64_t tid);
 /** @return the value of field @p f, which has at most 64 bits and belongs to @p mad's message. */
 uint64_t cm_get(const uint8_t *mad, enum cm_field f);
 
-/** @return the QPN of a REP. That of XRC is where an EE context's was, as Linux has it. */
+/** @return the QPN of a REP; with XRC it takes the place of the EE context, as in Linux. */
 uint32_t cm_rep_qpn(const uint8_t *mad, bool extended);
 
-/** Writes the low bits of @p v to field @p f; other bits of shared bytes stay. */
+/** Writes the low bits of @p v to field @p f; other bits of shared bytes are unchanged. */
 void cm_put(uint8_t *mad, enum cm_field f, uint64_t v);
 
-/** @return the bytes of field @p f; @p len: how many, or NULL. */
+/** @return the bytes of field @p f; @p len receives their number, unless NULL. */
 const uint8_t *cm_bytes(const uint8_t *mad, enum cm_field f, size_t *len);
 
-/** Copies at most the field's bytes to it. @return false if @p len are too many. */
+/** Copies @p len bytes into the field. @return false if they do not fit. */
 bool cm_put_bytes(uint8_t *mad, enum cm_field f, const void *src, size_t len);
 
-/** @return the field of message @p attr called @p name; CM_FIELD_END if there is none. */
+/** @return the field called @p name of message @p attr; CM_FIELD_END if there is none. */
 enum cm_field cm_field_find(enum cm_attr attr, const char *name);
 
-/** The private data of message @p attr (CM-27). */
+/** @return the private data field of message @p attr (CM-27). */
 enum cm_field cm_private_field(enum cm_attr attr);
 
 /** @return the width of field @p f in bits */
@@ -248,8 +249,7 @@ unsigned cm_width(enum cm_field f);
 #define CMA_PS_TCP  0x06u
 #define CMA_PS_UDP  0x11u
 
-/** The header at the begin of the private data (CM-29); addresses as GIDs, of IPv4 as
- *  ::ffff:a.b.c.d. */
+/** The header at the start of the private data (CM-29); IPv4 addresses are GIDs ::ffff:a.b.c.d. */
 struct cma_hdr {
 	uint8_t family; /* 4 or 6 */
 	uint16_t src_port;
@@ -257,13 +257,13 @@ struct cma_hdr {
 	uint8_t dst[16];
 };
 
-/** @return whether @p service_id is of the RDMA IP CM service (CM-28). */
+/** @return whether @p service_id belongs to the RDMA IP CM service (CM-28). */
 bool cma_is_ip(uint64_t service_id);
 
-/** @return the service ID of a port in a port space, CMA_PS_* */
+/** @return the service ID of a port in port space CMA_PS_* */
 uint64_t cma_service_id(uint8_t port_space, uint16_t port);
 
-/** Reads the header at @p p. @return false if its version or family is none (CM-30). */
+/** Reads the header at @p p. @return false if its version or family is invalid (CM-30). */
 bool cma_read(struct cma_hdr *h, const uint8_t p[CMA_HDR_LEN]);
 
 void cma_write(uint8_t p[CMA_HDR_LEN], const struct cma_hdr *h);

@@ -3,7 +3,7 @@
 #include "headers.h"
 #include "opcode.h"
 
-/* Extended headers, as bits, so that a row names its chain and the length follows from it. */
+/* Bits for the extended headers, so that a row lists its chain and the length follows from it. */
 enum {
 	XRCETH = 1 << 0,
 	DETH = 1 << 1,
@@ -60,14 +60,14 @@ enum {
 	}
 #define ROW(cls, op, k, f, h) ROW_AT(OPC_##cls | OP_##op, #cls "_" #op, k, f, h)
 
-/* A reserved opcode of a class that QPs have: the bytes after the BTH are unknown, so any length is
- * passed to the QP, which has to answer it (VAL-05). */
+/* A reserved opcode of a class that QPs have: the headers after the BTH are unknown, so any length
+ * is passed to the QP, which has to answer it (VAL-05). */
 #define RESERVED(c) ROW_AT(c, NULL, NONE, PAYLOAD, 0)
 
 /* clang-format off */
 
-/* BTH-17: the services share the encoding of bits 4:0. In XRC every request carries an XRCETH right
- * after the BTH and no response does (BTH-22): `x` is the request's first extended header. */
+/* BTH-17: the services share the encoding of bits 4:0. Every XRC request has an XRCETH right after
+ * the BTH, and no response does (BTH-22): `x` is the request's first extended header. */
 #define SEND_ROWS(cls, x)                                                                          \
 	ROW(cls, SEND_FIRST,           SEND,  FIRST  | REQ | PAYLOAD | RECV, x),                   \
 	ROW(cls, SEND_MIDDLE,          SEND,  MIDDLE | REQ | PAYLOAD | RECV, x),                   \
@@ -115,8 +115,8 @@ enum {
 
 #define RESERVED_4(c) RESERVED(c), RESERVED((c) + 1), RESERVED((c) + 2), RESERVED((c) + 3)
 
-/* Missing rows (RD, the CNP class except CNP itself, the manufacturers' opcodes) are all zero: no
- * QP has their class (VAL-21). */
+/* Missing rows (RD, the CNP class except CNP itself, manufacturers' opcodes) are all zero: no QP
+ * has their class (VAL-21). */
 const struct opcode opcode_table[256] = {
 	RELIABLE_ROWS(RC, 0),
 

@@ -72,17 +72,17 @@ enum opcode_kind {
 
 struct opcode {
 	const char *name; /* "RC_SEND_FIRST"; NULL for a reserved opcode */
-	uint8_t code;	  /* correct for reserved opcodes too, for their class */
+	uint8_t code;	  /* correct for reserved opcodes, too, because of their class */
 	uint8_t kind;	  /* enum opcode_kind */
-	uint8_t hdr_len;  /* BTH and extended headers, bytes; 0: no QP has the class (VAL-21) */
+	uint8_t hdr_len;  /* bytes of BTH and extended headers; 0: no QP has this class (VAL-21) */
 	/* place in the message; ONLY is first and last */
 	uint8_t first : 1;
 	uint8_t last : 1;
 	uint8_t request : 1;
 	uint8_t response : 1;
 	uint8_t payload : 1;  /* may carry payload */
-	uint8_t recv_wqe : 1; /* its message consumes a receive WQE (CRD-05) */
-	/* extended headers, in the order in which they follow BTH (BTH-18..24) */
+	uint8_t recv_wqe : 1; /* the message consumes a receive WQE (CRD-05) */
+	/* extended headers, in their order after the BTH (BTH-18..24) */
 	uint8_t xrceth : 1;
 	uint8_t deth : 1;
 	uint8_t feth : 1;

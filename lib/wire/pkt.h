@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file pkt.h  A received packet, as frame_parse() makes it. */
+/** @file pkt.h  A received packet as filled in by frame_parse(). */
 #ifndef PKT_H
 #define PKT_H
 
@@ -22,13 +22,13 @@ struct pkt {
 	uint32_t icrc_off;    /* bytes from l3 to the ICRC */
 	uint16_t payload_len; /* without pad; 0 for a CNP, whose reserved bytes are not payload */
 	uint8_t net;	      /* enum net_type */
-	uint8_t port;	      /* set by the caller: index of the port it arrived at */
-	uint8_t queue;	      /* set by the caller: worker whose queue it came in by, or PKT_* */
+	uint8_t port;	      /* set by the caller: index of the ingress port */
+	uint8_t queue;	      /* set by the caller: worker whose queue received it, or PKT_* */
 	uint8_t tclass;	      /* IPv4 TOS, IPv6 or GRH traffic class */
 	uint8_t pcp;	      /* 802.1p priority, 0 when untagged */
 	uint16_t vid;	      /* VLAN id; 0 when untagged or priority-tagged (ETH-04) */
 	uint16_t pkey;
-	bool se; /* bytes, because bit-fields are read, masked and written back one by one */
+	bool se; /* bytes, because bit-fields would be read, masked and written back one by one */
 	bool migreq;
 	bool ackreq;
 	uint8_t pad;
@@ -49,13 +49,24 @@ struct pkt {
 	uint64_t compare;     /* AtomicETH */
 	uint64_t atomic_orig; /* AtomicAckETH */
 	uint8_t syndrome;     /* AETH */
+	uint8_t named;	      /* enum pkt_named: PKT_WHOLE, until core_named() */
+	uint32_t source_key;  /* of the region with the payload, if it is not in the frame */
 };
 
-/** Values of struct pkt.queue: the packet came from a port whose choice of queue means nothing. */
+/** Values of struct pkt.named. */
+enum pkt_named {
+	PKT_WHOLE,    /* the frame has payload and ICRC */
+	PKT_NAMED,    /* `payload` points to memory of the sending QP: core_named() */
+	PKT_NAMELESS, /* that memory is not readable any more: `payload` is invalid */
+};
+
+/** Values of struct pkt.queue. From a port whose choice of queue is meaningless. */
 #define PKT_NO_QUEUE 0xFFu
-/** A QP of this daemon sent it to another one: pkt.source_qp is its number. */
+/** From a QP of this daemon, with number pkt.source_qp. */
 #define PKT_LOCAL 0xFEu
-/** Another worker received it for a multicast group and gave us a copy for our own QPs. */
+/** Received by another worker for a multicast group, and copied for our own QPs. */
 #define PKT_COPY 0xFDu
+/** Used by shells for a frame only: like PKT_LOCAL, with a named payload (core_named()). */
+#define PKT_LOCAL_NAMED 0xFCu
 
 #endif

@@ -129,7 +129,7 @@ void capture_lost(struct worker *w, struct rte_mbuf *m, enum drop why)
 	struct sight s = {
 		.qpn = CAPTURE_ANY,
 		.port = (uint8_t)m->port,
-		.local = m->port >> 8 == PKT_LOCAL,
+		.local = is_local(m),
 		.why = why,
 	};
 	struct pkt pkt;
@@ -139,6 +139,9 @@ void capture_lost(struct worker *w, struct rte_mbuf *m, enum drop why)
 		return;
 	if (!frame_parse(&pkt, frame, rte_pktmbuf_data_len(m))) { /* an inbox was full */
 		pkt.port = s.port;
+		pkt.source_qp = m->hash.usr;
+		if (m->port >> 8 == PKT_LOCAL_NAMED)
+			core_named(&w->core, &pkt, true);
 		s.qpn = pkt.dest_qp;
 		s.received = &pkt;
 	}

@@ -48,6 +48,18 @@ bool mailbox_poll(struct worker *w)
 	return true;
 }
 
+/* As grace_poll(), which a worker that has stopped does not call. */
+static void end_grace(struct worker *w)
+{
+	uint32_t wanted = core_grace_wanted(&w->core);
+
+	if (!wanted)
+		return;
+	worker_grace(w->dp);
+	core_grace_end(&w->core, wanted);
+	w->grace = 0;
+}
+
 /* The worker has stopped, so the caller may use its core. */
 static int call_stopped(struct worker *w, struct core_cmd *cmd)
 {
@@ -57,6 +69,8 @@ static int call_stopped(struct worker *w, struct core_cmd *cmd)
 	do {
 		w->now = clock_at(&w->clock, rte_rdtsc());
 		result = execute(w, cmd);
+		if (result == -EAGAIN)
+			end_grace(w);
 	} while (result == -EAGAIN);
 	return result;
 }

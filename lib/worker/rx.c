@@ -6,8 +6,10 @@
 #include "core.h"
 #include "drop.h"
 #include "frame.h"
+#include "headers.h"
 #include "icrc.h"
 #include "ioam.h"
+#include "opcode.h"
 #include "telemetry.h"
 #include "worker_impl.h"
 
@@ -17,6 +19,7 @@
 
 /* The packets of one burst, compact, and the buffers they lie in. */
 struct rx_burst {
+	bool captured; /* read once: a packet that a capture sees must be whole */
 	unsigned parsed;
 	unsigned spent;
 	struct pkt pkt[BURST];
@@ -33,8 +36,20 @@ static void prefetch(struct rte_mbuf *m)
 	rte_prefetch0(data + CACHE_LINE);
 }
 
-static ALWAYS_INLINE enum drop parse(struct pkt *p, struct rte_mbuf *m)
+/* A local packet that names its payload. */
+static NOINLINE void find_payload(struct worker *w, struct pkt *p, struct rte_mbuf *m, bool whole)
 {
+	p->queue = PKT_LOCAL;
+	if (core_named(&w->core, p, whole))
+		m->port = origin(p->port, PKT_LOCAL);
+}
+
+/* @param whole  somebody looks at the frame */
+static ALWAYS_INLINE enum drop parse(
+	struct worker *w, struct pkt *p, struct rte_mbuf *m, bool whole)
+{
+	enum drop why;
+
 	/* A device or driver may strip the VLAN tag (ETH-07), as may the kernel.
 	 */
 	if (unlikely(m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) && rte_vlan_insert(&m))
@@ -44,8 +59,11 @@ static ALWAYS_INLINE enum drop parse(struct pkt *p, struct rte_mbuf *m)
 		return DROP_FRAME_TOO_LONG;
 	p->port = (uint8_t)m->port;
 	p->queue = (uint8_t)(m->port >> 8);
-	p->source_qp = m->hash.usr; /* with PKT_LOCAL only: see loop_back() */
-	return frame_parse(p, rte_pktmbuf_mtod(m, uint8_t *), rte_pktmbuf_data_len(m));
+	p->source_qp = m->hash.usr; /* of local frames: see loop_back() */
+	why = frame_parse(p, rte_pktmbuf_mtod(m, uint8_t *), rte_pktmbuf_data_len(m));
+	if (unlikely(p->queue == PKT_LOCAL_NAMED) && !why)
+		find_payload(w, p, m, whole);
+	return why;
 }
 
 /* A frame that frame_parse() has refused because of what follows IPv6: a Fast CNP, if the port
@@ -81,7 +99,7 @@ static void receive_telemetry(struct worker *w, struct rte_mbuf *m)
 	if (ioam_pop(w->core.cfg.icrc, rte_pktmbuf_mtod(m, uint8_t *), rte_pktmbuf_data_len(m),
 		    &trace)) {
 		rte_pktmbuf_adj(m, IOAM_LEN);
-		why = parse(&pkt, m);
+		why = parse(w, &pkt, m, false);
 	}
 	if (why) {
 		core_count_drop(&w->core, why);
@@ -91,54 +109,6 @@ static void receive_telemetry(struct worker *w, struct rte_mbuf *m)
 	core_telemetry_rx(&w->core, &pkt, &trace, now, &verdict);
 	if (unlikely(captured(w)))
 		capture_received(w, &m, &pkt, &verdict, 1, now);
-}
-
-/* A frame that carries telemetry, if its port accepts any, goes to its QP's worker as it is.
- * @return false: it is none. */
-static NOINLINE bool telemetry(struct worker *w, struct rte_mbuf *m)
-{
-	uint32_t qpn = 0;
-	uint32_t owner;
-
-	if (core_telemetry_port(&w->core, (uint8_t)m->port))
-		qpn = ioam_dest_qp(rte_pktmbuf_mtod(m, uint8_t *), rte_pktmbuf_data_len(m));
-	if (!qpn)
-		return false;
-	owner = core_owner(&w->core, qpn);
-	if (owner != w->index) {
-		w->stats.handoffs++;
-		handoff_add(w, INBOX_HANDED, owner, m);
-		return true;
-	}
-	receive_telemetry(w, m);
-	rte_pktmbuf_free(m);
-	return true;
-}
-
-static void parse_burst(struct worker *w, struct rx_burst *b, struct rte_mbuf **m, unsigned n)
-{
-	b->parsed = 0;
-	b->spent = 0;
-	for (unsigned i = 0; i < n && i < PREFETCH; i++)
-		prefetch(m[i]);
-	for (unsigned i = 0; i < n; i++) {
-		enum drop why;
-
-		if (i + PREFETCH < n)
-			prefetch(m[i + PREFETCH]);
-		why = parse(&b->pkt[b->parsed], m[i]);
-		if (why == DROP_NONE) {
-			b->m[b->parsed++] = m[i];
-		} else if (why == DROP_IP_NEXT_HEADER && fast_cnp(w, m[i])) {
-			b->free[b->spent++] = m[i];
-		} else if (why == DROP_IP_NEXT_HEADER && telemetry(w, m[i])) {
-			continue;
-		} else if (!exception_take(w, m[i])) {
-			core_count_drop(&w->core, why);
-			capture_lost(w, m[i], why);
-			b->free[b->spent++] = m[i];
-		}
-	}
 }
 
 /* A copy of a multicast packet for each other worker that has QPs of its group (MC-04). */
@@ -166,18 +136,134 @@ static NOINLINE void group_frame(
 		rte_pktmbuf_free(m);
 }
 
-/* A frame for another worker, which alone may read the QP. While half of the room for such frames
- * is taken, broken ones get none of the rest. @return false when it goes no further. */
+/* Of an inbox that is half full the rest is for frames that carry something: broken ones do not,
+ * and of CNPs others follow as long as there is congestion, so that no flood of them costs another
+ * QP its packets (CNP-11). */
+static enum drop refuse_crowd(const struct worker *w, const struct pkt *pkt)
+{
+	if (!pkt->named && !icrc_check(w->core.cfg.icrc, pkt))
+		return DROP_ICRC;
+	return pkt->op->kind == KIND_CNP ? DROP_HANDOFF_FULL : DROP_NONE;
+}
+
+/* A frame for another worker, which alone may read the QP. @return false when it goes no further.
+ */
 static bool pass_on(struct worker *w, uint32_t owner, const struct pkt *pkt, struct rte_mbuf *m)
 {
 	w->stats.handoffs++;
-	if (unlikely(handoff_crowded(w, INBOX_HANDED, owner)) &&
-		!icrc_check(w->core.cfg.icrc, pkt)) {
-		core_count_drop(&w->core, DROP_ICRC);
-		return false;
+	if (unlikely(handoff_crowded(w, INBOX_HANDED, owner))) {
+		enum drop why = refuse_crowd(w, pkt);
+
+		if (why) {
+			core_count_drop(&w->core, why);
+			capture_lost(w, m, why);
+			return false;
+		}
 	}
 	handoff_add(w, INBOX_HANDED, owner, m);
 	return true;
+}
+
+/* Gives the parsed packets to the core, in order of arrival, and their buffers back. */
+static void process(struct worker *w, struct rx_burst *b)
+{
+	/* A time-out or an RNR delay that starts now must not start before the packet arrived, but
+	 * this thread may have been paused since the round began (REQ-22, REQ-29). */
+	uint64_t now = clock_at(&w->clock, rte_rdtsc());
+
+	core_rx(&w->core, b->pkt, b->parsed, now, b->verdict);
+	if (unlikely(b->captured))
+		capture_received(w, b->m, b->pkt, b->verdict, b->parsed, now);
+	for (unsigned i = 0; i < b->parsed; i++) {
+		if (likely(b->verdict[i] < VERDICT_HANDOFF)) {
+			b->free[b->spent++] = b->m[i];
+			continue;
+		}
+		if (b->verdict[i] & (VERDICT_SPREAD | VERDICT_HELD)) {
+			group_frame(w, &b->pkt[i], b->m[i], b->verdict[i]);
+			continue;
+		}
+		if (!pass_on(w, b->verdict[i] - VERDICT_HANDOFF, &b->pkt[i], b->m[i]))
+			b->free[b->spent++] = b->m[i];
+	}
+	b->parsed = 0;
+}
+
+/* The same of a frame that still carries its telemetry. */
+static enum drop refuse_telemetry(const struct worker *w, struct rte_mbuf *m)
+{
+	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
+	size_t len = rte_pktmbuf_data_len(m);
+
+	if (!ioam_check(w->core.cfg.icrc, frame, len))
+		return DROP_ICRC;
+	return ioam_bth(frame, len)[BTH_OPCODE] == OPCODE_CNP ? DROP_HANDOFF_FULL : DROP_NONE;
+}
+
+/* The frame @p m with telemetry, for another worker, goes there as it is. */
+static void pass_telemetry(struct worker *w, uint32_t owner, struct rte_mbuf *m)
+{
+	enum drop why = DROP_NONE;
+
+	w->stats.handoffs++;
+	if (unlikely(handoff_crowded(w, INBOX_HANDED, owner)))
+		why = refuse_telemetry(w, m);
+	if (!why) {
+		handoff_add(w, INBOX_HANDED, owner, m);
+		return;
+	}
+	core_count_drop(&w->core, why);
+	capture_lost(w, m, why);
+	rte_pktmbuf_free(m);
+}
+
+/* A frame that carries telemetry, if its port accepts any, after those of @p b that came before it:
+ * an ACK must not overtake READ responses (REQ-38).  @return false: it is none. */
+static NOINLINE bool telemetry(struct worker *w, struct rx_burst *b, struct rte_mbuf *m)
+{
+	uint32_t qpn = 0;
+	uint32_t owner;
+
+	if (core_telemetry_port(&w->core, (uint8_t)m->port))
+		qpn = ioam_dest_qp(rte_pktmbuf_mtod(m, uint8_t *), rte_pktmbuf_data_len(m));
+	if (!qpn)
+		return false;
+	process(w, b);
+	owner = core_owner(&w->core, qpn);
+	if (owner != w->index) {
+		pass_telemetry(w, owner, m);
+		return true;
+	}
+	receive_telemetry(w, m);
+	rte_pktmbuf_free(m);
+	return true;
+}
+
+static void parse_burst(struct worker *w, struct rx_burst *b, struct rte_mbuf **m, unsigned n)
+{
+	b->captured = captured(w);
+	b->parsed = 0;
+	b->spent = 0;
+	for (unsigned i = 0; i < n && i < PREFETCH; i++)
+		prefetch(m[i]);
+	for (unsigned i = 0; i < n; i++) {
+		enum drop why;
+
+		if (i + PREFETCH < n)
+			prefetch(m[i + PREFETCH]);
+		why = parse(w, &b->pkt[b->parsed], m[i], b->captured);
+		if (why == DROP_NONE) {
+			b->m[b->parsed++] = m[i];
+		} else if (why == DROP_IP_NEXT_HEADER && fast_cnp(w, m[i])) {
+			b->free[b->spent++] = m[i];
+		} else if (why == DROP_IP_NEXT_HEADER && telemetry(w, b, m[i])) {
+			continue;
+		} else if (!exception_take(w, m[i])) {
+			core_count_drop(&w->core, why);
+			capture_lost(w, m[i], why);
+			b->free[b->spent++] = m[i];
+		}
+	}
 }
 
 static void note_time(struct worker *w)
@@ -188,27 +274,9 @@ static void note_time(struct worker *w)
 static void receive(struct worker *w, struct rte_mbuf **m, unsigned n)
 {
 	struct rx_burst b;
-	uint64_t now;
 
 	parse_burst(w, &b, m, n);
-	/* A time-out or an RNR delay that starts now must not start before the packet arrived, but
-	 * this thread may have been paused since the round began (REQ-22, REQ-29). */
-	now = clock_at(&w->clock, rte_rdtsc());
-	core_rx(&w->core, b.pkt, b.parsed, now, b.verdict);
-	if (unlikely(captured(w)))
-		capture_received(w, b.m, b.pkt, b.verdict, b.parsed, now);
-	for (unsigned i = 0; i < b.parsed; i++) {
-		if (likely(b.verdict[i] < VERDICT_HANDOFF)) {
-			b.free[b.spent++] = b.m[i];
-			continue;
-		}
-		if (b.verdict[i] & (VERDICT_SPREAD | VERDICT_HELD)) {
-			group_frame(w, &b.pkt[i], b.m[i], b.verdict[i]);
-			continue;
-		}
-		if (!pass_on(w, b.verdict[i] - VERDICT_HANDOFF, &b.pkt[i], b.m[i]))
-			b.free[b.spent++] = b.m[i];
-	}
+	process(w, &b);
 	handoff_flush(w); /* in order of arrival */
 	tx_restock(w, b.free, b.spent);
 	if (n > BURST / 2) /* smaller ones need not be watched */

@@ -126,8 +126,9 @@ static uint32_t flush(struct worker *w)
 /* A packet for a QP of this daemon goes to that one's worker. */
 static void loop_back(struct worker *w, const struct txd *t, struct rte_mbuf *m)
 {
-	m->port = origin(t->port, PKT_LOCAL);
-	m->hash.usr = t->qp->qpn; /* the receiver trusts this as the sender */
+	/* the receiver trusts both, and a name only because this has put it there */
+	m->port = origin(t->port, t->named ? PKT_LOCAL_NAMED : PKT_LOCAL);
+	m->hash.usr = t->qp->qpn;
 	handoff_add(w, INBOX_LOCAL, core_owner(&w->core, txd_dest_qp(t)), m);
 }
 
@@ -167,7 +168,7 @@ static ALWAYS_INLINE void dispatch(struct worker *w, uint32_t i, bool special, u
 	m->data_len = len;
 	m->pkt_len = len;
 	if (special) {
-		if (captured(w))
+		if (captured(w) && !t->named) /* before the capture began */
 			capture_sent(w, t, m, now);
 		if (core_telemetry(&w->core)) {
 			len = with_telemetry(w, t, m, len);
@@ -211,6 +212,7 @@ unsigned tx_poll(struct worker *w)
 	uint32_t open, room;
 	uint64_t now;
 	unsigned n;
+	bool seen;
 
 	if (is_at_rest(w))
 		return 0;
@@ -224,7 +226,9 @@ unsigned tx_poll(struct worker *w)
 		return kernel;
 	}
 	now = clock_at(&w->clock, rte_rdtsc()); /* REQ-22 */
-	core_direct(&w->core, !captured(w));
+	seen = captured(w);
+	core_direct(&w->core, !seen);
+	core_names(&w->core, !seen);
 	core_open_egress(&w->core, open | handoff_open(w));
 	room = RTE_MIN(w->nspare, handoff_room(w));
 	n = core_tx(&w->core, w->txd, unlikely(worker_is_late(w)) ? (room + 1) / 2 : room, now);

@@ -136,10 +136,16 @@ struct worker {
 } CACHE_ALIGNED;
 
 /** The meaning of mbuf.port inside this folder: the dataplane's port, and the worker on whose queue
- * the packet arrived, PKT_NO_QUEUE or PKT_LOCAL. The inbox needs both. */
+ * the packet arrived, PKT_NO_QUEUE, PKT_LOCAL or PKT_LOCAL_NAMED. The inbox needs both. */
 static inline uint16_t origin(uint32_t port, uint32_t queue)
 {
 	return (uint16_t)(queue << 8 | port);
+}
+
+/** @return whether @p m is a frame from one QP of this daemon to another. */
+static inline bool is_local(const struct rte_mbuf *m)
+{
+	return m->port >> 8 == PKT_LOCAL || m->port >> 8 == PKT_LOCAL_NAMED;
 }
 
 /** The egresses of inboxes. */

@@ -25,9 +25,10 @@ static struct {
 	char folder[64];
 	struct options opt;
 	struct daemon daemon;
-	struct worker *worker;
+	struct worker *worker; /* the first */
+	unsigned workers;
 	pthread_t control;
-} host;
+} host = {.workers = 1};
 
 static void set(const char *name, const char *value)
 {
@@ -57,6 +58,8 @@ static void make_ring_pair(const char *cc)
 	set("gid", "1,192.0.2.2");
 	set("mtu", "0,4300");
 	set("mtu", "1,4300");
+	snprintf(value, sizeof(value), "%u", host.workers);
+	set("workers", value);
 	for (unsigned port = 0; cc && port < 2; port++) {
 		snprintf(value, sizeof(value), "%u,%s", port, cc);
 		set("cc", value);
@@ -92,10 +95,22 @@ static struct worker *start(int argc, char *argv[])
 	if (eal_start(argc, argv, &host.opt, why) || daemon_up(&host.daemon, &host.opt, why))
 		bench_die("%s", why);
 	host.worker = host.daemon.dp->worker[0];
-	worker_begin(host.worker);
+	for (unsigned i = 0; i < host.workers; i++)
+		worker_begin(host.daemon.dp->worker[i]);
 	if (rte_ctrl_thread_create(&host.control, "bench-control", NULL, control, NULL))
 		bench_die("no thread can be made: raise the limit of threads");
 	return host.worker;
+}
+
+void host_workers(unsigned n)
+{
+	host.workers = n;
+}
+
+void host_round(void)
+{
+	for (unsigned i = 0; i < host.workers; i++)
+		worker_round(host.daemon.dp->worker[i]);
 }
 
 struct worker *host_start(const char *program, const char *cc)
@@ -123,7 +138,8 @@ struct worker *host_start_at(int argc, char *argv[])
 
 void host_slow_clock(unsigned factor)
 {
-	host.worker->clock.mult /= factor;
+	for (unsigned i = 0; i < host.workers; i++)
+		host.daemon.dp->worker[i]->clock.mult /= factor;
 }
 
 unsigned host_limit(void)
@@ -171,7 +187,7 @@ void host_while(void (*fn)(void *arg), void *arg)
 		bench_die("no thread can be made: raise the limit of threads");
 	while (!atomic_load(&t.done)) {
 		for (unsigned i = 0; i < ROUNDS; i++)
-			worker_round(host.worker);
+			host_round();
 		sched_yield(); /* there may be one CPU only */
 	}
 	pthread_join(thread, NULL);
@@ -181,10 +197,11 @@ void host_stop(void)
 {
 	ctl_stop(host.daemon.ctl);
 	while (pthread_tryjoin_np(host.control, NULL)) {
-		worker_round(host.worker);
+		host_round();
 		sched_yield();
 	}
-	worker_end(host.worker);
+	for (unsigned i = 0; i < host.workers; i++)
+		worker_end(host.daemon.dp->worker[i]);
 	daemon_down(&host.daemon);
 	eal_stop();
 	rmdir(host.folder);

@@ -15,6 +15,12 @@
 
 struct worker;
 
+/** Before host_start(): how many workers it has, 1 at first. All run on the calling thread. */
+void host_workers(unsigned n);
+
+/** A round of each worker. */
+void host_round(void);
+
 /** Starts it. Ends the program with a sentence when it fails.
  *  @param cc  congestion control of both ports, as --cc has it after the port; NULL: none */
 struct worker *host_start(const char *program, const char *cc);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * instr_bench [--cc VALUE] [--limited] [--qps N] [--size BYTES] [--one-port]
+ * instr_bench [--cc VALUE] [--limited] [--qps N] [--size BYTES] [--one-port] [--workers N]
  *
  * The program that `instr` runs under callgrind: for each operation and size as many messages as
  * that many bursts make, counted between two dumps whose trigger says "OP SIZE MESSAGES". Then
@@ -8,7 +8,7 @@
  * same, counted by nobody. With --cc the ports control congestion, with --limited each QP has a CNP
  * before each count, and with --qps there are so many pairs of them instead of one, each of which
  * has a list of 8 messages or more. --size leaves out all sizes but one. With --one-port both ends
- * are at the same port, so no frame is made.
+ * are at the same port, so no frame is made, unless --workers 2 gives each a worker of its own.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -19,7 +19,6 @@
 #include "bits.h"
 #include "flows.h"
 #include "host.h"
-#include "worker.h"
 
 #define MESSAGES 1024u
 /* By which callgrind slows programs down, roughly: timers are to expire as often as they would. */
@@ -55,7 +54,7 @@ static void close_flows(void *arg)
 
 static void one_round(void *arg)
 {
-	worker_round(arg);
+	host_round();
 }
 
 /* Limits may have ended since the last count. */
@@ -66,7 +65,7 @@ static void limit_all(void)
 			  "slower");
 }
 
-static void count(struct flows *flows, unsigned op, size_t size, struct worker *w, bool limited)
+static void count(struct flows *flows, unsigned op, size_t size, bool limited)
 {
 	struct traffic t = {
 		.opcode = ops[op].opcode,
@@ -82,25 +81,25 @@ static void count(struct flows *flows, unsigned op, size_t size, struct worker *
 	if (messages < lists)
 		messages = lists; /* each QP has one */
 
-	flows_run(flows, &t, messages / 4, one_round, w, 0);
+	flows_run(flows, &t, messages / 4, one_round, NULL, 0);
 	if (limited)
 		limit_all();
 	CALLGRIND_ZERO_STATS;
 	CALLGRIND_TOGGLE_COLLECT;
-	flows_run(flows, &t, messages, one_round, w, 0);
+	flows_run(flows, &t, messages, one_round, NULL, 0);
 	CALLGRIND_TOGGLE_COLLECT;
 	snprintf(trigger, sizeof(trigger), "%s %zu %u", ops[op].name, size, messages);
 	CALLGRIND_DUMP_STATS_AT(trigger);
 }
 
-static void count_idle(struct worker *w)
+static void count_idle(void)
 {
 	char trigger[64];
 
 	CALLGRIND_ZERO_STATS;
 	CALLGRIND_TOGGLE_COLLECT;
 	for (unsigned i = 0; i < MESSAGES; i++)
-		worker_round(w);
+		host_round();
 	CALLGRIND_TOGGLE_COLLECT;
 	snprintf(trigger, sizeof(trigger), "idle 0 %u", MESSAGES);
 	CALLGRIND_DUMP_STATS_AT(trigger);
@@ -123,11 +122,13 @@ static void read_arguments(struct arguments *a, int argc, char *argv[])
 			cfg.connections = (unsigned)strtoul(argv[++i], NULL, 0);
 		else if (!strcmp(argv[i], "--size") && i + 1 < argc)
 			a->size = strtoul(argv[++i], NULL, 0);
+		else if (!strcmp(argv[i], "--workers") && i + 1 < argc)
+			host_workers((unsigned)strtoul(argv[++i], NULL, 0));
 		else if (!strcmp(argv[i], "--one-port"))
 			cfg.one_port = true;
 		else
 			bench_die("usage: instr_bench [--cc VALUE] [--limited] [--qps N] "
-				  "[--size BYTES] [--one-port]");
+				  "[--size BYTES] [--one-port] [--workers N]");
 	}
 	if (!cfg.connections)
 		bench_die("--qps must be 1 or more");
@@ -138,19 +139,18 @@ static void read_arguments(struct arguments *a, int argc, char *argv[])
 int main(int argc, char *argv[])
 {
 	struct arguments a = {0};
-	struct worker *w;
 	struct flows *flows;
 
 	read_arguments(&a, argc, argv);
-	w = host_start(argv[0], a.cc);
+	host_start(argv[0], a.cc);
 	host_while(open_flows, &flows);
 	if (RUNNING_ON_VALGRIND)
 		host_slow_clock(SLOWDOWN);
 	for (unsigned op = 0; op < ARRAY_SIZE(ops); op++)
 		for (unsigned s = 0; s < ARRAY_SIZE(sizes); s++)
 			if (!a.size || a.size == sizes[s])
-				count(flows, op, sizes[s], w, a.limited);
-	count_idle(w);
+				count(flows, op, sizes[s], a.limited);
+	count_idle();
 	host_while(close_flows, flows);
 	host_stop();
 	return 0;

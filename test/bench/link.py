@@ -15,6 +15,7 @@ ADDRESS = ('192.0.2.1', '192.0.2.2')
 MAC = ('02:00:00:00:00:0a', '02:00:00:00:00:0b')
 VHOST_MAC = '56:48:4f:53:54:00'  # of DPDK's first vhost port: it cannot be chosen
 MTU = 4300
+FRAME = 138  # bytes of a WRITE of 64
 EAL = ['--no-huge', '-m', '128', '--no-pci', '--no-telemetry']
 
 
@@ -118,8 +119,8 @@ def af_xdp(netdev, addresses, macs):
 class Link:
     """Both ends, connected. `wrap` puts a command into a place (a network namespace)."""
 
-    def __init__(self, build, kind, daemon=False, wrap=None):
-        self.build, self.kind, self.daemon = build, kind, daemon
+    def __init__(self, build, program, kind, daemon=False, wrap=None):
+        self.build, self.program, self.kind, self.daemon = build, program, kind, daemon
         self.wrap = wrap or (lambda i, command: command)
         self.folder = tempfile.TemporaryDirectory(prefix='roci-bench-')
         self.started = []
@@ -161,14 +162,13 @@ class Link:
         return socket
 
     def start(self):
-        program = os.path.join(self.build, 'test/bench/link_bench')
         for i in range(2):
             eal, options = self.kind(self.folder.name, i)
             eal = ['-l', str(cpus()[i]), *EAL, *eal]
             if self.daemon:
-                command = [program, '--socket', self.start_rocid(i, eal, options)]
+                command = [self.program, '--socket', self.start_rocid(i, eal, options)]
             else:
-                command = [program, *eal, '--', *options]
+                command = [self.program, *eal, '--', *options]
             self.ends.append(self.spawn(i, f'end{i}', command))
             # The server's side of a link is there before the client looks for it.
             self.ends[i].address = self.ends[i].line().removeprefix('address ')
@@ -185,6 +185,12 @@ class Link:
     def round_trip(self, op, size, count):
         """ns: the median, and what 99 % stay below."""
         line = f'pingpong {op} {size} {count} '
+        answer = json.loads(self.order(line + 'first', line + 'second')[0])
+        return answer['median_ns'], answer['p99_ns']
+
+    def raw_trip(self, size, count):
+        """The same of a frame that no worker sees: the floor of the port."""
+        line = f'raw {size} {count} '
         answer = json.loads(self.order(line + 'first', line + 'second')[0])
         return answer['median_ns'], answer['p99_ns']
 

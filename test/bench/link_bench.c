@@ -10,9 +10,10 @@
  * It prints "address GID QPN RKEY VA" and reads lines:
  *   connect GID QPN RKEY VA                       answered "connected MTU"
  *   pingpong write|send SIZE COUNT first|second   the first end tells the times of round trips
+ *   raw SIZE COUNT first|second                   the same of a frame that no worker sees
  *   stream SIZE COUNT out|in|both                 WRITEs; an end that sends tells the time
  *   quit
- * Each is answered by one line, of JSON for the two measurements. Both ends get the same lines in
+ * Each is answered by one line, of JSON for the measurements. Both ends get the same lines in
  * the same order; each is sent once both have answered the last.
  */
 #include <arpa/inet.h>
@@ -25,6 +26,7 @@
 #include "bits.h"
 #include "host.h"
 #include "pair.h"
+#include "raw.h"
 #include "worker.h"
 
 /* Memory: what is sent, what comes in, and a byte that tells the other end that all has come. */
@@ -36,6 +38,9 @@
 #define TRIPS	  200000u
 #define WARM_UP	  100u
 #define TIMEOUT	  21 /* of the ACK, 8.6 s: a pause of the machine is no loss */
+#define RAW_MIN	  60u
+#define RAW_MAX	  1500u
+#define RAW_LOOKS 0xFFFFFu /* for a frame that is not lost */
 #define WAIT_S	  120.0
 #define WAIT_LOOK 0xFFFFFu /* rounds between looks at the clock */
 
@@ -60,6 +65,12 @@ static void need(bool ok, const char *what)
 		bench_die("%s: %s", what, roci_last_error());
 }
 
+static void be_patient(void)
+{
+	if ((++here.rounds & WAIT_LOOK) == 0 && bench_ns() - here.since > WAIT_S * 1e9)
+		bench_die("nothing came for %.0f s: the other end or the link is gone", WAIT_S);
+}
+
 /* One round of all that is on this core. */
 static void go_on(void)
 {
@@ -67,8 +78,7 @@ static void go_on(void)
 		worker_round(here.worker);
 	else
 		sched_yield();
-	if ((++here.rounds & WAIT_LOOK) == 0 && bench_ns() - here.since > WAIT_S * 1e9)
-		bench_die("nothing came for %.0f s: the other end or the link is gone", WAIT_S);
+	be_patient();
 }
 
 static void poll_cq(void)
@@ -225,6 +235,36 @@ static void pingpong(bool send, size_t size, unsigned count, bool first)
 		puts("{}");
 }
 
+/* --- a raw frame -------------------------------------------------------------------------- */
+
+/* The worker of an end that is still to read the order drops the first frame: it is repeated. */
+static void await_raw(size_t size, uint32_t number, bool first)
+{
+	for (uint64_t looks = 1; !raw_arrived(here.worker, number); looks++) {
+		if (first && (looks & RAW_LOOKS) == 0)
+			raw_send(here.worker, size, number);
+		be_patient();
+	}
+}
+
+static void raw(size_t size, unsigned count, bool first)
+{
+	for (unsigned i = 0; i < count; i++) {
+		double start = bench_ns();
+
+		if (first)
+			raw_send(here.worker, size, i);
+		await_raw(size, i, first);
+		if (!first)
+			raw_send(here.worker, size, i);
+		trip[i] = (float)(bench_ns() - start);
+	}
+	if (first)
+		print_trips(count);
+	else
+		puts("{}");
+}
+
 /* --- stream ------------------------------------------------------------------------------- */
 
 static void stream(size_t size, unsigned count, bool out, bool in)
@@ -320,6 +360,18 @@ static void order_pingpong(char *word[])
 	pingpong(send, size, count, !strcmp(word[4], "first"));
 }
 
+static void order_raw(char *word[])
+{
+	size_t size = strtoul(word[1], NULL, 10);
+	unsigned count = (unsigned)strtoul(word[2], NULL, 10);
+
+	if (!here.worker)
+		bench_die("raw: the port is another process's");
+	if (size < RAW_MIN || size > RAW_MAX || !count || count > TRIPS)
+		bench_die("raw: sizes from %u to %u, counts up to %u", RAW_MIN, RAW_MAX, TRIPS);
+	raw(size, count, !strcmp(word[3], "first"));
+}
+
 static void order_stream(char *word[])
 {
 	size_t size = strtoul(word[1], NULL, 10);
@@ -338,6 +390,7 @@ static const struct order {
 } order[] = {
 	{"connect", 5, order_connect},
 	{"pingpong", 5, order_pingpong},
+	{"raw", 4, order_raw},
 	{"stream", 4, order_stream},
 };
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The netdev of IP over InfiniBand between two rocid on a veth pair, and the kernel's own IP on the same
-pair with the same IP MTU, with and without segments that the veth carries whole. Each function returns
-{(what, unit, size): figure}."""
+"""The netdev of IP over InfiniBand between two rocid on a veth pair, or two ports of one rocid, and the kernel's own
+IP on the same pair with the same IP MTU, with and without segments that the veth carries whole. Each function
+returns {(what, unit, size): figure}."""
 import json
 import os
 import socket
@@ -11,7 +11,7 @@ import time
 
 from link import Failure
 from peers import ADDRESS, NETDEV
-from netlab import Lab, checksum, ping, wait_for
+from netlab import Lab, checksum, ping, settle, wait_for
 
 IP_MTU = 2044
 PORT_MTU = 2200
@@ -64,14 +64,38 @@ def kernel(veth, segments, quick):
         veth.set_mtu(4200)
 
 
+def is_up(space, name):
+    wait_for(name, lambda: 'LOWER_UP' in space.output(f'ip -o link show {name} 2>/dev/null || true'))
+
+
 def ours(veth, build, gso, quick):
+    """Two rocid, each with a worker that yields and the netdev's thread: four threads and the program that pings."""
     veth.set_mtu(PORT_MTU)
     with Lab(os.path.join(build, 'app/rocid/rocid'), '') as lab:
         for i, space in enumerate(veth.spaces):
             lab.rocid(space, f'r{i}', ['--share', NETDEV, '--ipoib', '0', *['--gso'] * gso])
-            wait_for('rib0', lambda s=space: 'LOWER_UP' in s.output('ip -o link show rib0 2>/dev/null || true'))
+            is_up(space, 'rib0')
             space.run(f'ip addr add {RIB_ADDRESS[i]}/24 dev rib0')
         ping(veth.spaces[1], RIB_ADDRESS[0])
         found = figures_of(veth, RIB_ADDRESS[0], quick)
     veth.set_mtu(4200)
     return found
+
+
+def one_rocid(build, idle, quick):
+    """Both ends of a veth are ports of one rocid, whose netdevs are in two namespaces: three threads and the program."""
+    with Lab(os.path.join(build, 'app/rocid/rocid'), '') as lab:
+        host, *ends = [lab.namespace() for _ in range(3)]
+        host.run(f'ip link add {NETDEV} type veth peer name {NETDEV}1; '
+                 f'for i in {NETDEV} {NETDEV}1; do ip link set $i mtu {PORT_MTU} up; done')
+        for name in NETDEV, NETDEV + '1':
+            settle(host, name)
+        lab.rocid(host, 'both', ['--share', NETDEV, '--share', NETDEV + '1', '--ipoib', '0', '--ipoib', '1'], idle=idle)
+        for i, end in enumerate(ends):
+            is_up(host, f'rib{i}')
+            host.run(f'ip link set rib{i} netns {end.pid}')
+            end.run(f'ip link set rib{i} up')
+            is_up(end, f'rib{i}')
+            end.run(f'ip addr add {RIB_ADDRESS[i]}/24 dev rib{i}')
+        ping(ends[1], RIB_ADDRESS[0])
+        return {('ping', 'us', 56): round_trip(ends[1], RIB_ADDRESS[0], 100 if quick else 1000)}

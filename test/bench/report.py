@@ -73,10 +73,12 @@ def lab_part(report):
 
 
 def local_part(report):
-    rows = [[f"{f['op'].upper()} {f['what']}", size_text(f['size']), f['unit'], number(f['median']), number(f['best'])]
-            for f in find(report['figures'], bench='local')]
-    return ['Two queue pairs of one port of one rocid; one thread is both ends', ''] + table(
-        ['', 'size', '', 'median', 'best'], rows)
+    rows = [[f['who'], f"{f['op'].upper()} {f['what']}", size_text(f['size']), f['unit'], number(f['median']),
+             number(f['best'])] for f in find(report['figures'], bench='local')]
+    text = ['Two queue pairs of one port of one rocid; one thread is both ends', '']
+    text += table(['', 'figure', 'size', '', 'median', 'best'], rows)
+    return text + ['', '  two workers: each queue pair has its own. one beside the program: for lack of a third CPU '
+                   'a worker and the program share one by yielding.']
 
 
 def link_part(report):
@@ -121,7 +123,8 @@ def veth_part(report):
 def ipoib_part(report):
     rows = [[f['who'], f['what'], f['unit'], number(f['median']), number(f['best'])]
             for f in find(report['figures'], bench='ipoib')]
-    return ['TCP and ping over a veth pair with IP packets of 2044 bytes: the kernel, and IP over InfiniBand', ''] + table(
+    return ['TCP and ping over a veth pair with IP packets of 2044 bytes: the kernel, and IP over InfiniBand between two '
+            'rocid (--idle yield), or two ports of one', ''] + table(
         ['', '', '', 'median', 'best'], rows)
 
 

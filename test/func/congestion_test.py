@@ -123,7 +123,7 @@ def slowed(daemons, s, at, rule, what):
         s.do(what, 40, 9000)
         now = rate(daemon, qpn)
     check(now['limited'] and now['rate_mbps'] < 600 and 0 < now['alpha'] <= 1, f'{now}')
-    check('held at' in now['why'] and 'CNPs a second from 192.0.2.' in now['why'], f'{now}')
+    check('held at' in now['why'] and 'CNPs per second from 192.0.2.' in now['why'], f'{now}')
     daemon.ask(f'inject clear qp {qpn}')
     wait_until(lambda: not rate(daemon, qpn)['limited'], lambda: f'QP {qpn} does not recover: {rate(daemon, qpn)}')
     s.do(what, 40, 9000)
@@ -205,9 +205,12 @@ def test_choice(daemons, steps, rocictl, folder):
     check(now['limited'] and 100 <= now['rate_mbps'] < 600 and 'rp_min_rate=100' in now['own_cc'], f'{now}')
     check([q['own_cc'] for q in a.ask('show cc')['limited qps']] == [now['own_cc']], 'show cc lists another')
     held = now['rate_mbps']
-    choose('rp_min_rate=700')       # the algorithm stays, and what it knows: the least rate is that of the next CNP
+    choose('rp_min_rate=50')        # the algorithm stays, and what it knows ...
     now = rate(a, s.a)
-    check(now['limited'] and now['rate_mbps'] < held + 100, f'{now}, was {held}')
+    check(now['limited'] and held <= now['rate_mbps'] < held + 100, f'{now}, was {held}')
+    choose('rp_min_rate=700')       # ... within the new limits
+    now = rate(a, s.a)
+    check(now['limited'] and 700 <= now['rate_mbps'] < 800, f'{now}, was {held}')
     choose('port')
     now = rate(a, s.a)
     check(now['own_cc'] is None and now['algorithm'] == 'dcqcn', f'{now}')

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 import zlib
+from pathlib import Path
 
 from netlab import Lab, PATIENCE_S, checksum, ping, settle, skip, transfer, veth, wait_for
 
@@ -55,6 +56,10 @@ def pair(lab, options=('--ipoib', '0')):
     addresses(a, 'rib0', 1)
     addresses(b, 'rib0', 2)
     return a, b, ra
+
+
+def mac_of(namespace, name):
+    return namespace.output(f'ip -o link show {name}').split('link/ether ')[1].split()[0]
 
 
 def joined(namespace, group):
@@ -180,10 +185,11 @@ def changes(lab):
     ping(b, '10.80.0.1')
 
 
-def renew(host, r, name='rib0', of=None):
+def renew(host, r, name='rib0', of=None, down=lambda now: True):
     """The netdev's session ends, because the port carries too little, and another begins."""
     host.run('ip link set eth mtu 1500')
     wait_for('no session over a small MTU', lambda: not counts(r)['up'])
+    assert down(counts(r)), counts(r)
     host.run(f'ip link set eth mtu {MTU}')
     netdev(of or host, name)
     wait_for('another session', lambda: counts(r)['up'])
@@ -195,13 +201,19 @@ def sessions(lab):
     ping(b, '10.8.0.1')
     a.run('ip link set rib0 address 02:11:22:33:44:55')
     ping(b, '10.8.0.1')
-    renew(a, ra)
+    wait_for('packets', lambda: counts(ra)['rx'] > 1)
+    before = counts(ra)
+    renew(a, ra, of=a, down=lambda now: now['rx'] >= before['rx'] and now['tx'] >= before['tx'] and not now['neighbours'])
+    after = counts(ra)
+    assert after['rx'] >= before['rx'] and after['tx'] >= before['tx'], (before, after) # the netdev's, not a session's
     assert '02:11:22:33:44:55' in a.output('ip link show rib0')
     ping(b, '10.8.0.1')
     a.run('ip link set rib0 down; ip link set rib0 name other; ip link set other up')
     ping(b, '10.8.0.1')
+    wait_for('its new name', lambda: counts(ra)['netdev'] == 'other')
     renew(a, ra, 'other')
     ping(b, '10.8.0.1')
+    assert counts(ra)['netdev'] == 'other'
 
 
 def looked(host, r):
@@ -229,6 +241,44 @@ def moved(lab):
     ping(b, 'fd08::1')
     away.run('ip link del rib0')
     netdev(a, 'rib0')
+    a.run(f'ip link set rib0 netns {away.pid} name eth')  # as containers have it; here that is the port's name
+    away.run('ip link set eth up')
+    netdev(away, 'eth')
+    addresses(away, 'eth', 1)
+    ping(b, '10.8.0.1')
+    assert f'mtu {MTU} ' in a.output('ip link show eth'), a.output('ip link show eth')
+    # Its queue pair is the only one: what was before went with its session, and received nothing after its memory.
+    assert len(Lab.ask(ra, 'show qps')['qps']) == 1, Lab.ask(ra, 'show qps')
+    assert not [e for e in Lab.ask(ra, 'show errors')['errors'] if e['what'] == 'failed'], Lab.ask(ra, 'show errors')
+    goes_with_its_namespace(lab, a, away)
+    ping(a, '10.8.0.2')
+    stays_behind(lab)
+
+
+def goes_with_its_namespace(lab, host, away):
+    """A container's last process ends, and with it its namespace, which rocid does not keep: the kernel deletes a veth
+    in it, whose other end is the witness. The netdev is made again at home."""
+    host.run('ip link add witness type veth peer name inside')
+    host.run(f'ip link set inside netns {away.pid}')
+    lab.namespaces.remove(away)
+    away.close()
+    wait_for('the end of the namespace', lambda: 'witness' not in host.output('ip -o link'))
+    netdev(host, 'rib0')
+    addresses(host, 'rib0', 1)
+
+
+def stays_behind(lab):
+    """A rocid that may not enter another namespace says so."""
+    rocid_path, wrapper = lab.rocid_path, Path(lab.path('confined'))
+    wrapper.write_text(f'#!/bin/sh\nexec setpriv --bounding-set -sys_admin {Path(rocid_path).resolve()} "$@"\n')
+    wrapper.chmod(0o755)
+    lab.rocid_path = str(wrapper)
+    a, away = lab.namespace(), lab.namespace()
+    a.run('ip link add eth type veth peer name eth1; ip link set eth mtu 2200 up; ip link set eth1 up')
+    r = rocid(lab, a, 'confined')
+    lab.rocid_path = rocid_path
+    a.run(f'ip link set rib0 netns {away.pid}')
+    wait_for('a sentence', lambda: 'give rocid CAP_SYS_ADMIN' in counts(r)['said'])
 
 
 # proves IPB-13: the kernel cannot refuse an MTU that the port does not carry
@@ -252,31 +302,56 @@ def mtu_put_back(lab):
 # proves IPB-16: the kernel of the other host notices nothing
 def restart(lab):
     a, b = two_hosts(lab)
-    b.run('ip tuntap add rib0 mode tap') # it and its addresses stay while rocid is away
+    # It and its addresses stay while rocid is away. One that is up has its administrator's MAC, or an earlier rocid's.
+    a.run('ip tuntap add rib0 mode tap; ip link set rib0 address 02:11:22:33:44:01 up')
+    b.run('ip tuntap add rib0 mode tap')
     rocid(lab, a, 'a')
     rb = rocid(lab, b, 'b')
+    assert mac_of(a, 'rib0') == '02:11:22:33:44:01' and mac_of(b, 'rib0') == mac_of(b, 'eth')
     addresses(a, 'rib0', 1)
     addresses(b, 'rib0', 2)
+    b.run('ip addr add 10.8.0.3/24 dev rib0')
     ping(a, '10.8.0.2')
     ping(a, 'fd08::2')
     mac = a.output('ip neigh show 10.8.0.2 dev rib0').split()[2]
+    b.run('ip link set rib0 address 02:11:22:33:44:55')
     for how in signal.SIGKILL, signal.SIGTERM:
         rb.send_signal(how)
         rb.wait(PATIENCE_S)
         lab.processes.remove(rb)
         began = time.monotonic()
+        heard = a.inside(arp_socket)
         rb = rocid(lab, b, 'b')
         back = time.monotonic()
+        announced(heard, '10.8.0.3', '10.8.0.2')
         ping(a, '10.8.0.2')
         print(f'restart: {back - began:.1f} s, first answer {time.monotonic() - back:.1f} s later')
         ping(a, 'fd08::2')
         assert a.output('ip neigh show 10.8.0.2 dev rib0').split()[2] == mac
+        assert '02:11:22:33:44:55' in b.output('ip link show rib0')
+
+
+def arp_socket():
+    s = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(0x806))
+    s.bind(('rib0', 0x806))
+    return s
+
+
+def announced(s, *wanted):
+    """Of each of its addresses the host tells that it has another QPN."""
+    missing, until = {socket.inet_aton(ip) for ip in wanted}, time.monotonic() + PATIENCE_S
+    while missing:
+        s.settimeout(max(until - time.monotonic(), 0.01))
+        message = s.recv(100)
+        if message[14:18] == message[24:28]: # it names itself
+            missing.discard(message[14:18])
+    s.close()
 
 
 def partitions(lab):
     """Two P_Keys are two networks."""
     options = ['--ipoib', '0,pkey=0x8001', '--ipoib', '0,pkey=0x8002']
-    a, b, _ = pair(lab, options)
+    a, b, ra = pair(lab, options)
     for n, number in (a, 1), (b, 2):
         netdev(n, 'rib1')
         addresses(n, 'rib1', number, 9)
@@ -289,6 +364,13 @@ def partitions(lab):
     joined(a, 'ff12:401b:8001::ffff:ffff')
     joined(a, 'ff12:401b:8002::ffff:ffff')
     assert not a.inside(lambda: reaches('10.9.0.55'))
+    # A netdev whose P_Key the port has no longer is not in another network: it has no session.
+    index = next(p['index'] for p in Lab.ask(ra, 'show pkeys')['pkeys'] if p['port'] == 1 and p['pkey'] == '0x8002')
+    Lab.ask(ra, f'set port 1 pkey {index} 0x8003')
+    wait_for('a sentence', lambda: 'is not in the table' in counts(ra, 1)['said'] and not counts(ra, 1)['up'])
+    ping(a, '10.8.0.2')
+    Lab.ask(ra, f'set port 1 pkey {index} 0x8002')
+    ping(a, '10.9.0.2')
 
 
 def reaches(address):
@@ -323,6 +405,11 @@ def memif(lab):
     multicast(a, b, 'ff15::77')
 
 
+def counts(r, netdev=0):
+    """Of one of its netdevs: they are published when they are a moment old."""
+    return Lab.ask(r, 'show ipoib')['ipoib'][netdev]
+
+
 def emulated(lab):
     """Both ports of one rocid, which an emulated link connects and which loses frames; their netdevs are in two
     namespaces. The kernel that rocid is in has no part in it."""
@@ -331,7 +418,9 @@ def emulated(lab):
                            '--mtu', f'1,{MTU}', '--ipoib', '0', '--ipoib', '1'])
     for name in 'rib0', 'rib1':
         netdev(a, name)
+    first = counts(r, 1)['qpn']
     a.run(f'ip link set rib1 netns {b.pid}')
+    wait_for('its session', lambda: counts(r, 1)['up'] and counts(r, 1)['qpn'] != first)
     b.run('ip link set rib1 up')
     a.run('ip addr add 10.8.0.1/24 dev rib0')
     b.run('ip addr add 10.8.0.2/24 dev rib1')
@@ -339,11 +428,6 @@ def emulated(lab):
     transfer(b, a, '10.8.0.2', 1 << 20)
     transfer(a, b, '10.8.0.1', 1 << 20)
     wait_for('its packets', lambda: all(n['rx'] > 500 for n in Lab.ask(r, 'show ipoib')['ipoib']))
-
-
-def counts(r):
-    """Of its netdev: they are published when they are a moment old."""
-    return Lab.ask(r, 'show ipoib')['ipoib'][0]
 
 
 class Iperf:
@@ -460,6 +544,34 @@ def flood(lab):
     began = time.monotonic()
     ping(c, '10.8.0.2')
     print(f'flood: a new peer is found in {time.monotonic() - began:.1f} s, {counts(rb)}')
+    pauses(b, rb)
+
+
+def switches(thread):
+    with open(f'/proc/{thread}/status', encoding='ascii') as file:
+        return sum(int(line.split()[1]) for line in file if 'ctxt_switches' in line)
+
+
+def pauses(host, r):
+    """A session ends while its helper waits for an answer, which nobody takes; the thread pauses between attempts to open
+    another, of which each takes it some twenty switches."""
+    host.run('ip link set eth mtu 1500')
+    wait_for('no session over a small MTU', lambda: not counts(r)['up'])
+    thread = f'{r.pid}/task/{min(int(t) for t in os.listdir(f"/proc/{r.pid}/task") if comm(r.pid, t) == "rib0")}'
+    wait_for('one thread', lambda: sum(comm(r.pid, t) == 'rib0' for t in os.listdir(f'/proc/{r.pid}/task')) == 1)
+    before, began = switches(thread), time.monotonic()
+    time.sleep(2)
+    rate = (switches(thread) - before) / (time.monotonic() - began)
+    print(f'pauses: {rate:.0f} switches per second')
+    assert rate < 400, rate
+
+
+def comm(pid, thread):
+    try:
+        with open(f'/proc/{pid}/task/{thread}/comm', encoding='ascii') as file:
+            return file.read().strip()
+    except OSError: # it has ended
+        return ''
 
 
 class Sink:

@@ -825,6 +825,56 @@ static void fork_on_moved_stack(void)
 	pthread_join(t, NULL);
 }
 
+static void *moves_its_stack(void *arg)
+{
+	pthread_attr_t a;
+	void *base;
+	size_t size;
+
+	(void)arg;
+	pthread_getattr_np(pthread_self(), &a);
+	pthread_attr_getstack(&a, &base, &size);
+	pthread_attr_destroy(&a);
+	dereg(reg((uint8_t *)base + size - 16 * PAGE, 16 * PAGE, ALL));
+	return NULL;
+}
+
+static void *writes_on(void *arg)
+{
+	for (unsigned k = 0; !leave; k++)
+		((uint8_t *)arg)[k % MB] = (uint8_t)k;
+	return NULL;
+}
+
+/* libc gives the stack of a thread that has ended to the next one, be it a thread of libroci: it
+ * must not wait for itself. With SIGSYS taken the copy is of before fork() itself. */
+static void fork_after_moved_stack(void)
+{
+	uint8_t *p = anon(MB, PROT_READ | PROT_WRITE);
+	struct roci_mr *mr = reg(p, MB, ALL);
+	pthread_t other, t;
+	int status;
+	pid_t pid;
+
+	leave = 0;
+	signal(SIGSYS, SIG_IGN);
+	pthread_create(&other, NULL, writes_on, p);
+	pthread_create(&t, NULL, moves_its_stack, NULL);
+	pthread_join(t, NULL);
+	for (unsigned k = 0; k < 20; k++) {
+		pid = fork();
+		if (!pid)
+			_exit(0);
+		if (waitpid(pid, &status, 0) != pid || status)
+			errx(1, "%s: the child ends with %#x", row, status);
+	}
+	signal(SIGSYS, SIG_DFL);
+	leave = 1;
+	pthread_join(other, NULL);
+	dereg(mr);
+	munmap(p, MB);
+}
+
 #define ROW(name)           \
 	{                   \
 #name, name \
@@ -864,6 +914,7 @@ static const struct {
 	ROW(blocked_signal),
 	ROW(late_signal),
 	ROW(fork_on_moved_stack),
+	ROW(fork_after_moved_stack),
 };
 
 static _Atomic int stop;

@@ -82,6 +82,41 @@ static void fixed_buffers_are_refused(void)
 	munmap(p, LEN);
 }
 
+/* The kernel cannot part a huge page of which one is pinned, so none of its pages can be taken
+ * away: they are refused as well, and stay as they are. Where there are no huge pages they are
+ * moved. */
+static void huge_page_with_a_pinned_one(void)
+{
+	const size_t huge = 2ul << 20;
+	uint8_t *all =
+		mmap(NULL, 2 * huge, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *p = (uint8_t *)(((uintptr_t)all + huge - 1) & ~(huge - 1));
+	struct iovec v = {p, PAGE};
+	struct roci_mr *mr;
+	uint8_t out[PAGE];
+	int pipes[2];
+
+	madvise(p, huge, MADV_HUGEPAGE);
+	memset(p, 0x11, huge);
+	if (pipe(pipes) || vmsplice(pipes[1], &v, 1, 0) != (ssize_t)PAGE)
+		err(1, "vmsplice");
+	mr = roci_reg_mr(e[0].pd, p + huge / 2, LEN, ALL);
+	if (!mr && (errno != EBUSY || !strstr(roci_last_error(), "huge page")))
+		errx(1, "beside a pinned page: %s", roci_last_error());
+	printf("a huge page with a pinned one: %s\n",
+		mr ? "registered, as it is none here" : "refused");
+	must(!mr || !roci_dereg_mr(mr), "deregister");
+	for (size_t i = 0; i < huge; i++)
+		if (p[i] != 0x11)
+			errx(1, "byte %zu of a huge page is lost", i);
+	if (read(pipes[0], out, PAGE) != (ssize_t)PAGE || memcmp(out, p, PAGE))
+		errx(1, "vmsplice: bytes are lost");
+	both_ways_once(p + huge / 2);
+	close(pipes[0]);
+	close(pipes[1]);
+	munmap(all, 2 * huge);
+}
+
 /* The order that works. */
 static void registered_first(void)
 {
@@ -193,6 +228,7 @@ int main(int argc, char **argv)
 	registered_first();
 	shared_with_a_child();
 	fixed_buffers_are_refused();
+	huge_page_with_a_pinned_one();
 	direct_reads_are_waited_for(30);
 	pair_close(e);
 	return 0;

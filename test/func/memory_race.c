@@ -6,14 +6,18 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -277,13 +281,32 @@ static void *pair_up(void *arg)
 	return NULL;
 }
 
-static void children_have_their_own(unsigned rounds)
+/* As a program that migrates or checkpoints others: libroci's userfaultfd cannot protect this
+ * memory as well.  @return its descriptor; -1: it may not have one. */
+static int watch(void *p, size_t len)
+{
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
+	struct uffdio_api api = {.api = UFFD_API};
+	struct uffdio_register r = {
+		.range = {(uintptr_t)p, len}, .mode = UFFDIO_REGISTER_MODE_MISSING};
+
+	must(fd < 0 || (!ioctl(fd, UFFDIO_API, &api) && !ioctl(fd, UFFDIO_REGISTER, &r)), "watch");
+	return fd;
+}
+
+static void children_have_their_own(unsigned rounds, bool watched)
 {
 	uint8_t *p = mmap(NULL, 2 * MB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct roci_mr *mr = roci_reg_mr(e[0].pd, p, 2 * MB, ALL);
+	int own = -1;
 	pthread_t t;
 
 	must(mr != NULL, "register");
+	memset(p, 0, 2 * MB);
+	if (watched)
+		own = watch(p, 2 * MB);
+	if (watched && own < 0)
+		printf("no userfaultfd of the program's own here: not tested beside one\n");
 	pair_of_words = (uint64_t *)p;
 	pthread_create(&t, NULL, pair_up, NULL);
 	for (unsigned k = 0; k < rounds; k++) {
@@ -319,6 +342,8 @@ static void children_have_their_own(unsigned rounds)
 	peer_reads(e, mr, p, 2 * MB);
 	must(roci_dereg_mr(mr) == 0, "deregister");
 	munmap(p, 2 * MB);
+	if (own >= 0)
+		close(own);
 }
 
 /* --- all at once ------------------------------------------------------------------------ */
@@ -402,7 +427,8 @@ int main(int argc, char **argv)
 	printf("handlers\n");
 	handlers_with_threads(argc > 2 ? 1000 : 100);
 	printf("children\n");
-	children_have_their_own(argc > 2 ? 200 : 50);
+	children_have_their_own(argc > 2 ? 200 : 50, false);
+	children_have_their_own(argc > 2 ? 200 : 50, true);
 	printf("all at once\n");
 	fflush(stdout);
 	all_at_once(argc > 2 ? 60 : 5);

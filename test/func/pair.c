@@ -130,11 +130,18 @@ void pair_open(struct end e[2], const char *socket, size_t size, enum roci_mtu m
 void pair_open_at(struct end e[2], const struct place place[2], size_t size, enum roci_mtu mtu,
 	uint8_t timeout)
 {
+	for (int i = 0; i < 2; i++)
+		end_open(&e[i], place[i].socket, size);
+	pair_connect_at(e, place, mtu, timeout);
+}
+
+void pair_connect_at(
+	struct end e[2], const struct place place[2], enum roci_mtu mtu, uint8_t timeout)
+{
 	struct end_tuning tuning = {.mtu = mtu, .timeout = timeout, .retry_cnt = 7};
 	struct end_address address[2];
 
 	for (int i = 0; i < 2; i++) {
-		end_open(&e[i], place[i].socket, size);
 		end_to_init(&e[i], place[i].port);
 		address[i] = end_address(&e[i], place[i].port);
 		address[i].gid = find_gid(&e[i], place[i].port, place[i].gid).gid;

@@ -70,6 +70,10 @@ struct place {
 void pair_open_at(struct end e[2], const struct place place[2], size_t size, enum roci_mtu mtu,
 	uint8_t timeout);
 
+/** RESET to RTS, as pair_open_at() does last. */
+void pair_connect_at(
+	struct end e[2], const struct place place[2], enum roci_mtu mtu, uint8_t timeout);
+
 /** Opens one more pair of QPs in the sessions of @p base, each with a CQ of its own of @p depth
  *  entries; the rest, the channel too, is that of @p base. Close it first. */
 void pair_share(struct end e[2], const struct end base[2], int depth, enum roci_mtu mtu);

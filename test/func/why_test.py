@@ -225,7 +225,7 @@ class Wire:
         self.refused('link-local and IPv4', local, '10.9.0.2',
                      f"GID {local} is link-local; the peer's GID is IPv4: use GID {own}")
         self.refused('link-local and routed', local, '2001:db8:2::2',
-                     'is link-local, but the way to 2001:db8:2::2 is through router 2001:db8:1::2')
+                     'is link-local, but the route to 2001:db8:2::2 is through router 2001:db8:1::2')
         self.judge(self.start('no_such_qpn'), 'no_such_qpn',
                    'Nothing was ever received; may have no QP; RoCEv2 over IPv4; UDP port 4791; [REQ-26]',
                    None, 'VAL-03; 10.9.0.1 sends RC_WRITE_ONLY; which does not exist')

@@ -252,6 +252,11 @@ static size_t fill(struct seat *t, uint32_t type, const struct record *r, uint8_
 	case ABI_MODIFY_QP:
 		((struct abi_modify_qp *)body)->handle = word[0];
 		return fill_modify(t, r, (struct abi_modify_qp *)body);
+	case ABI_REPORT:
+		word[0] = object(t, QP, pick)->qp.r.qpn;
+		word[1] = pick | 'a';
+		memcpy(body, word, sizeof(word));
+		return sizeof(struct abi_report);
 	case ABI_ATTACH_MCAST:
 	case ABI_DETACH_MCAST:
 		word[1] = 0x02FF; /* FF02:: */

@@ -50,6 +50,27 @@ static void foreign_handles(struct arena *a)
 	raw_close(&s);
 }
 
+/* Refusals that are made up, some of them of victims' QPs, with and without an end. */
+static void made_up_reports(struct arena *a)
+{
+	struct raw s;
+
+	raw_open(&s, a->socket);
+	for (unsigned i = 0; i < 2000 * a->effort; i++) {
+		struct abi_report r = {.qpn = i & 1 ? a->victim->qpn[i >> 1 & 1] : 0};
+		bool ends = i & 2;
+
+		for (unsigned k = 0; k < sizeof(r.sentence); k++)
+			r.sentence[k] = (char)(1 + random_below(&a->random, 255));
+		if (ends)
+			r.sentence[1 + random_below(&a->random, sizeof(r.sentence) - 1)] = 0;
+		must(raw_call(&s, ABI_REPORT, &r, sizeof(r), -1, NULL, 0, NULL, 0) ==
+				(ends && !r.qpn ? 0 : -EINVAL),
+			"a report is taken that should not be, or the other way round");
+	}
+	raw_close(&s);
+}
+
 static void absurd_sizes(struct arena *a)
 {
 	static const uint32_t sizes[] = {0, 1, 16384, 16385, 65536, 1u << 20, (1u << 20) + 1,
@@ -253,6 +274,7 @@ static void killed(struct arena *a)
 
 const struct attack attacks_objects[] = {
 	{"handles of others", foreign_handles},
+	{"refusals that are made up", made_up_reports},
 	{"absurd sizes", absurd_sizes},
 	{"objects until the quota", until_the_quota},
 	{"bytes until the quota", bytes_until_the_quota},

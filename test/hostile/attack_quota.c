@@ -40,7 +40,7 @@ static int call(struct raw *s, uint32_t type, const void *body, size_t len, int 
 	for (int i = 0; i < 2; i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
-	if (!status)
+	if (!status && out_len)
 		memcpy(out, reply, out_len);
 	return status;
 }

@@ -41,6 +41,10 @@ struct asked {
 	};
 };
 
+/* rocid ends a session that leaves more replies unread than its socket holds: on a machine that
+ * stands still for a while so many requests may be answered at once. */
+#define UNANSWERED_MAX 64u
+
 /* Sends it without waiting for the reply, and takes replies as they come. */
 static void send_only(struct raw *s, const struct asked *q)
 {
@@ -50,8 +54,10 @@ static void send_only(struct raw *s, const struct asked *q)
 	memcpy(buf, &m, sizeof(m));
 	memcpy(buf + sizeof(m), &q->handle, q->len);
 	must(raw_send(s->sock, buf, sizeof(m) + q->len, NULL, 0) > 0, "the session has ended");
-	while (recv(s->sock, answer, sizeof(answer), MSG_DONTWAIT) > 0)
-		;
+	s->unanswered++;
+	while (recv(s->sock, answer, sizeof(answer),
+		       s->unanswered > UNANSWERED_MAX ? 0 : MSG_DONTWAIT) > 0)
+		s->unanswered--;
 }
 
 static void fill_queues(struct raw_qp *qp)

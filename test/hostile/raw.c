@@ -416,7 +416,7 @@ void raw_post(struct raw_qp *qp, const struct abi_wqe *w, const struct abi_sge *
 	e->srqn = 0;
 	if (w->ctl & ABI_WQE_INLINE)
 		memcpy(e->inline_data, sge, ABI_WQE_COUNT(w->ctl));
-	else
+	else if (ABI_WQE_COUNT(w->ctl))
 		memcpy(e->sge, sge, ABI_WQE_COUNT(w->ctl) * sizeof(*sge));
 	publish(qp, raw_sq(qp), e, w->ctl, qp->posted, qp->r.sq_depth);
 	qp->posted++;

@@ -27,7 +27,8 @@ struct raw {
 	uint32_t seq;
 	struct abi_hello_reply hello;
 	uint8_t *region;
-	uint32_t pd; /* one, made by raw_open() */
+	uint32_t pd;	     /* one, made by raw_open() */
+	uint32_t unanswered; /* requests that were sent without waiting */
 	char why[ABI_SENTENCE_MAX];
 };
 

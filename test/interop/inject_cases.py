@@ -117,6 +117,7 @@ class InjectCase:
     tries: int = 10     # of less than a second each
     mtu: int = 1024
     lossy: bool = False
+    often: bool = True
 
     def commands(self):
         """The example's lines that begin with `rocictl inject`."""

@@ -2,6 +2,7 @@
 """Messages of the communication manager that are refused, or fit nothing: a stranger, whom this file plays frame by
 frame, sends the same to Linux soft-RoCE and to us, and the answers that tshark decodes must be equal, field by
 field. What differs on purpose is in OURS_ALONE."""
+import random
 import re
 import socket
 import struct
@@ -31,7 +32,8 @@ OURS_ALONE = {'a REP that nobody asked for': (REJ,), 'no RTU comes': (REJ,), 'a 
 
 @dataclass
 class Request:
-    """A REQ for port @port; the time-outs are the shortest, for those that are kept."""
+    """A REQ for port @port; the time-outs are the shortest, for those that are kept. Its ID and QPN are @base and more:
+    a side that still knows those of the case before, whose DREQ nobody answered, answers a REQ with them by nothing."""
     number: int
     port: int = PORT
     qpn: int = 0
@@ -43,13 +45,13 @@ class Request:
     mtu: int = 3
     transport: int = 0
 
-    def mad(self, to, _rep=None):
+    def mad(self, to, base, _rep=None):
         gids = b''.join(bytes(10) + b'\xff\xff' + socket.inet_aton(a) for a in (STRANGER, to))
         cma = struct.pack('!BBH', self.cma_version << 4, 4 << 4, 40000)
         cma += b''.join(bytes(12) + socket.inet_aton(a) for a in (STRANGER, to))
-        data = struct.pack('!II', 0x5000 + self.number, 0) + struct.pack('!Q', TCP << 16 | self.port)
+        data = struct.pack('!II', base + self.number, 0) + struct.pack('!Q', TCP << 16 | self.port)
         data += struct.pack('!QII', 0x0200000000000009, 0, 0)
-        data += struct.pack('!III', (self.qpn or 0x900 + self.number) << 8 | 1, 1, self.timeout << 3 | self.transport << 1)
+        data += struct.pack('!III', base + (self.qpn or self.number) << 8 | 1, 1, self.timeout << 3 | self.transport << 1)
         data += struct.pack('!IHBB', 0x123456 << 8 | self.timeout << 3 | 7, self.pkey, self.mtu << 4 | 7, self.retries << 4)
         data += struct.pack('!HH', 0xFFFF, 0xFFFF) + gids + struct.pack('!IBBBB', 3, 0, 64, 1 << 3, 18 << 3)
         return cm_mad(REQ, self.tid or 0x77000000 + self.number, data.ljust(140, b'\0') + cma)
@@ -62,7 +64,7 @@ class Plain:
     data: bytes
     tid: int = 0x99
 
-    def mad(self, _to, _rep=None):
+    def mad(self, _to, _base, _rep=None):
         return cm_mad(self.attribute, self.tid, self.data)
 
 
@@ -75,8 +77,8 @@ class Named:
     qpn_at: int = -1
     tid: int = 0x98
 
-    def mad(self, _to, rep):
-        data = bytearray(ids(0x5001, struct.unpack_from('!I', rep, MAD_HEAD)[0]) + self.data)
+    def mad(self, _to, base, rep):
+        data = bytearray(ids(base + 1, struct.unpack_from('!I', rep, MAD_HEAD)[0]) + self.data)
         if self.qpn_at >= 0:
             data[self.qpn_at:self.qpn_at + 3] = rep[MAD_HEAD + 12:MAD_HEAD + 15]
         return cm_mad(self.attribute, self.tid, bytes(data))
@@ -89,10 +91,10 @@ class Lookup:
     number: int = 1
     cma_version: int = 0
 
-    def mad(self, to, _rep=None):
+    def mad(self, to, base, _rep=None):
         cma = struct.pack('!BBH', self.cma_version << 4, 4 << 4, 40000)
         cma += b''.join(bytes(12) + socket.inet_aton(a) for a in (STRANGER, to))
-        head = ids(0x6600 + self.number, 0xFFFF0000) + struct.pack('!Q', UDP << 16 | self.port)
+        head = ids(base + self.number, 0xFFFF0000) + struct.pack('!Q', UDP << 16 | self.port)
         return cm_mad(SIDR_REQ, 0x66, head + cma)
 
 
@@ -124,12 +126,12 @@ WITH_A_PROGRAM = (
 )
 CONNECTED = (
     ('accepted', Request(1), (REP,)),
-    ('a new connection of a QP that is connected', Request(2, qpn=0x901), (REJ,)),
+    ('a new connection of a QP that is connected', Request(2, qpn=1), (REJ,)),
 )
 ESTABLISHED = (
     ('accepted', Request(1), (REP,)),
     ('an RTU', Named(RTU), ()),
-    ('a new connection of a QP that is connected', Request(2, qpn=0x901), (REJ, DREQ)),
+    ('a new connection of a QP that is connected', Request(2, qpn=1), (REJ, DREQ)),
 )
 NO_RTU = (('no RTU comes', Request(1, timeout=14, retries=2), (REP, REP, REP)),)
 
@@ -176,6 +178,7 @@ class RefusalCase:
     program: str = ''
     options: str = ''
     tries: int = 10
+    often: bool = True
 
 
 def refusal_cases():
@@ -288,7 +291,7 @@ def decoded(pcap):
     return mads
 
 
-def answers(case, side, path, more):
+def answers(case, side, path, base, more):
     """{step: fields of each answer} of one side, which sends @more, too."""
     address, counts, rep = side.addresses[0], [], b''
     with Stranger(path) as stranger:
@@ -299,7 +302,7 @@ def answers(case, side, path, more):
             side.wait_cm_listening(program)
         try:
             for what, message, wanted in case.steps:
-                frames = stranger.exchange(address, mac, message.mad(address, rep), wanted + more.get(what, ()))
+                frames = stranger.exchange(address, mac, message.mad(address, base, rep), wanted + more.get(what, ()))
                 rep = next((f[MAD_AT:] for f in frames if f[MAD_AT + 17] == REP), rep)
                 stranger.keep(frames)
                 counts.append(len(frames))
@@ -312,7 +315,8 @@ def answers(case, side, path, more):
 
 def run_refusal_case(case, ours, peer, args):
     """@return a function that compares, and returns a summary line."""
-    a, b = (answers(case, side, args.inside / f'{case.name}.{side.name}.pcap', more)
+    base = random.randrange(0x1000, 0x800000, 16)
+    a, b = (answers(case, side, args.inside / f'{case.name}.{side.name}.pcap', base, more)
             for side, more in ((ours, OURS_ALONE), (peer, {})))
 
     def verdict():

@@ -50,7 +50,7 @@ class Tree:
         self.folders = {str(p) for f in self.files for p in Path(f).parents}
         self.names = {Path(f).name for f in self.files}
         self.text = '\n'.join((ROOT / f).read_text(errors='replace') for f in self.files
-                              if f.endswith(('.c', '.h', '.py', '.sh')) or '/' in f and '.' not in Path(f).name)
+                              if f.endswith(('.c', '.h', '.py', '.sh', 'meson.build')) or '/' in f and '.' not in Path(f).name)
         self.words = set(re.findall(r'\w+', self.text))
 
     def has(self, path):

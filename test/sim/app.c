@@ -11,6 +11,7 @@
 #include "cq.h"
 #include "qp.h"
 #include "qp_table.h"
+#include "random.h"
 #include "seq24.h"
 #include "srq.h"
 #include "verbs.h"
@@ -106,6 +107,18 @@ struct app_mr *app_mr(struct app *a, size_t len, uint32_t access)
 
 	return app_mr_as(a, len, access, slot << 8 | (a->next_key++ & 0xFF),
 		0x7F0000000000ull + ((uint64_t)slot << 36));
+}
+
+void app_mr_fill(struct app_mr *mr, uint64_t seed)
+{
+	struct random r = {.state = seed};
+
+	for (size_t i = 0; i < mr->mr.length; i += sizeof(uint64_t)) {
+		uint64_t word = random_next(&r);
+		size_t left = mr->mr.length - i;
+
+		memcpy(mr->mem + i, &word, left < sizeof(word) ? left : sizeof(word));
+	}
 }
 
 void app_mr_dereg(struct app *a, struct app_mr *mr)

@@ -124,6 +124,8 @@ void app_fini(struct app *a);
 struct app_mr *app_mr(struct app *a, size_t len, uint32_t access);
 /** The same with a chosen key and wire address. */
 struct app_mr *app_mr_as(struct app *a, size_t len, uint32_t access, uint32_t key, uint64_t iova);
+/** Random bytes in all of it, the same for a seed. A word at a time: tests compare megabytes. */
+void app_mr_fill(struct app_mr *mr, uint64_t seed);
 /** Withdraws the region, as dereg_mr does; its memory stays. */
 void app_mr_dereg(struct app *a, struct app_mr *mr);
 /** Registers the memory of a withdrawn region again: in its slot, with the next key (MR-01). */

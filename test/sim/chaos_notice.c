@@ -20,7 +20,7 @@ static void give_fast_cnp(struct chaos_world *w, struct sim_host *host, const st
 {
 	const struct path *path = &flow->qp->path;
 	struct fast_cnp_spec s = {.vid = path->vid,
-		.dest_qpn = flow->dest_qpn,
+		.dest_qpn = flow->key.dest_qpn,
 		.pkey = 0xFFFF,
 		.type = FAST_CNP_TYPE_PLAIN};
 	struct pkt pkt = {.port = 0, .queue = PKT_NO_QUEUE};
@@ -30,8 +30,8 @@ static void give_fast_cnp(struct chaos_world *w, struct sim_host *host, const st
 
 	memcpy(s.dmac, path->hdr + ETH_SRC, sizeof(s.dmac));
 	memcpy(s.source, a_switch, sizeof(s.source));
-	memcpy(s.dest, flow->sgid, sizeof(s.dest));
-	memcpy(s.dip, flow->dgid, sizeof(s.dip));
+	memcpy(s.dest, flow->key.sgid, sizeof(s.dest));
+	memcpy(s.dip, flow->key.dgid, sizeof(s.dip));
 	len = fast_cnp_write(frame, &s, icrc_best());
 	assert_int_equal(
 		core_fast_cnp(&host->core, &pkt, frame, len, now_of(w), &others), DROP_NONE);

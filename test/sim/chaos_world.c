@@ -70,7 +70,7 @@ static void make_link(struct chaos_world *w, unsigned from, unsigned to, uint64_
 	wirecheck_tap(&w->wire, &w->link[from][to]);
 }
 
-/* Each other host has the short way between its own QPs. */
+/* Each other host has the short way between its own QPs, and names payload in frames. */
 static void make_host(struct chaos_world *w, unsigned h, bool direct)
 {
 	w->host[h] = aligned_alloc(CACHE_LINE, sizeof(*w->host[h]));
@@ -83,7 +83,8 @@ static void make_host(struct chaos_world *w, unsigned h, bool direct)
 		atomic_store(&port->cnp_interval, pick(w, 0, 50000));
 	}
 	w->host[h]->burst = pick(w, 1, BURST);
-	core_direct(&w->host[h]->core, direct);
+	core_direct(&w->host[h]->core, direct && w->host[h]->burst % 4);
+	core_names(&w->host[h]->core, direct);
 	w->wire.direct |= (unsigned)direct << w->host[h]->id;
 	app_init(&w->app[h], w->host[h]);
 	for (unsigned i = 0; i < w->cqs; i++)

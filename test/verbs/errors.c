@@ -3,7 +3,9 @@
  * Mistakes that programs on the verbs API make most: each has its errno, and with ROCI_VERBOSE=1 a
  * sentence on stderr, once, that says what to do.
  *
- *   verbs_errors SOCKET
+ *   verbs_errors SOCKET ROCICTL
+ *
+ * `rocictl show errors` lists them as well.
  */
 #include <fcntl.h>
 #include <grp.h>
@@ -178,7 +180,7 @@ static void wrong_memory(struct end *e)
 	munmap(p + 4096, 4096);
 	refused("a hole", e, p, 12288, EFAULT, "ibv_reg_mr", "nothing is mapped");
 	mprotect(p, 4096, PROT_READ);
-	refused("read-only", e, p, 4096, EFAULT, "may not be written", "without local write");
+	refused("read-only", e, p, 4096, EFAULT, "not writable", "without local write");
 	mprotect(p, 4096, PROT_NONE);
 	refused("no access", e, p, 4096, EFAULT, "ibv_reg_mr", "PROT_NONE");
 	CHECK(fd >= 0 && !unlink(name) && !ftruncate(fd, 4096));
@@ -209,18 +211,42 @@ static void wrong_objects(struct end *e)
 	a.cap.max_send_wr = 1;
 	a.qp_type = IBV_QPT_RAW_PACKET;
 	CHECK(!ibv_create_qp(e->pd, &a));
-	said("raw packets", errno, EOPNOTSUPP, "ibv_create_qp", "not offered");
+	said("raw packets", errno, EOPNOTSUPP, "ibv_create_qp", "not supported");
 	CHECK(!ibv_create_cq(e->context, 16, NULL, NULL, 1));
 	said("vector", errno, EINVAL, "ibv_create_cq", "vector");
 	CHECK(!ibv_create_cq(e->context, 1 << 30, NULL, NULL, 0));
 	said("entries", errno, EINVAL, "ibv_create_cq", "entries");
+	CHECK(!ibv_open_xrcd(e->context, &(struct ibv_xrcd_init_attr){.comp_mask = 1}));
+	said("XRC domain", errno, EINVAL, "ibv_open_xrcd", "IBV_XRCD_INIT_ATTR_FD");
 	a.qp_type = IBV_QPT_RC;
 	e->qp = ibv_create_qp(e->pd, &a);
 	CHECK(e->qp);
+	said("ECE", ibv_set_ece(e->qp, &(struct ibv_ece){.vendor_id = 1}), EOPNOTSUPP,
+		"ibv_set_ece", "without ECE");
 	said("dealloc_pd", ibv_dealloc_pd(e->pd), EBUSY, "ibv_dealloc_pd", "use");
 	said("post in RESET", ibv_post_send(e->qp, &wr, &bad), EINVAL, "ibv_post_send", "RTS");
 	said("destroy_cq", ibv_destroy_cq(e->cq), EBUSY, "ibv_destroy_cq", "destroy");
 	CHECK(!ibv_destroy_qp(e->qp));
+}
+
+/* --- an administrator ------------------------------------------------------------------- */
+
+static void listed(const char *rocictl, const char *socket)
+{
+	static char all[1 << 18];
+	char command[1024];
+	FILE *f;
+
+	snprintf(command, sizeof(command), "%s --socket %s --json show errors", rocictl, socket);
+	f = popen(command, "r");
+	CHECK(f);
+	all[fread(all, 1, sizeof(all) - 1, f)] = 0;
+	CHECK(!pclose(f));
+	CHECK(strstr(all, "\"refused\"") && strstr(all, "\"verbs_errors\""));
+	CHECK(strstr(all, "ibv_modify_qp: ") && strstr(all, "is_global"));
+	CHECK(strstr(all, "ibv_create_ah: ") && strstr(all, "ibv_create_cq: "));
+	CHECK(strstr(all, "nothing is mapped") && strstr(all, "copy it"));
+	CHECK(strstr(all, "QPs of type 8 are not supported"));
 }
 
 int main(int argc, char **argv)
@@ -228,7 +254,7 @@ int main(int argc, char **argv)
 	struct end e = {0};
 	struct ibv_device **list;
 
-	CHECK(argc > 1);
+	CHECK(argc > 2);
 	setenv("ROCI_VERBOSE", "1", 1);
 	listen_to_stderr();
 	no_daemon(argv[1]);
@@ -242,6 +268,7 @@ int main(int argc, char **argv)
 	wrong_paths(&e);
 	wrong_memory(&e);
 	wrong_objects(&e);
+	listed(argv[2], argv[1]);
 	CHECK(!ibv_destroy_cq(e.cq) && !ibv_dealloc_pd(e.pd) && !ibv_close_device(e.context));
 	return 0;
 }

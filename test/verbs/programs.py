@@ -3,7 +3,8 @@
 """programs.py ROCID LIBRARY-FOLDER [--list | PATTERN...]
 
 Debian's ibverbs-utils and perftest, as they are, over our libibverbs.so.1: client and server on two rocid
-that memif links. A row of the table per case; the table of doc/verbs.md is made from the same rows.
+that memif links. A row of the table per case; the table of doc/verbs.md is made from the same rows. SIZES=all: -a of
+each program.
 """
 import contextlib
 import fnmatch
@@ -14,6 +15,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,6 +27,7 @@ MAC = {'a': '02:00:00:00:00:0a', 'b': '02:00:00:00:00:0b'}
 ADDRESSES = {'a': ['192.0.2.1', '2001:db8::1'], 'b': ['192.0.2.2', '2001:db8::2']}
 # GID indexes: each address has a RoCEv1 and a RoCEv2 entry.
 SHORT = ['-n', '200']
+EVERY_SIZE = os.environ.get('SIZES') == 'all'
 SHARED_FILE = f'/dev/shm/roci-programs-{os.getpid()}'
 # A few packets may be late on a machine with few CPUs: a timeout of 4.096 us * 2^21.
 PERFTEST = ['-F', '-u', '21']
@@ -79,9 +82,11 @@ def bandwidths():
             if op != 'write':   # it has no events
                 yield Case(f'ib_{op}_{kind}', [*SHORT, '-e'])
     for op in 'send', 'write', 'read':
-        yield Case(f'ib_{op}_bw', ['-a', '-n', '5'])
+        for kind in 'bw', 'lat':
+            # All sizes take 15 to 45 s: perftest measures the CPU's clock for each.
+            sweep = EVERY_SIZE or (op, kind) == ('read', 'bw')
+            yield Case(f'ib_{op}_{kind}', ['-n', '5', *(['-a'] if sweep else ['-s', '1048577'])])
         yield Case(f'ib_{op}_bw', [*SHORT, '-N'])
-        yield Case(f'ib_{op}_lat', ['-a', '-n', '5'])
     for op in 'send', 'write':
         yield Case(f'ib_{op}_bw', [*SHORT, '-c', 'UC'])
         yield Case(f'ib_{op}_lat', [*SHORT, '-c', 'UC'])
@@ -189,7 +194,7 @@ def run(case, daemons, libraries):
     client = None
     try:
         while not listens(port) and server.poll() is None:
-            pass
+            time.sleep(0.005)
         client = subprocess.Popen([*case.command(port), '127.0.0.1'],
                                   env=environment(daemons[1], libraries, case.env), **pipes)
         said = client.communicate(timeout=PATIENCE_S)[0]

@@ -22,7 +22,7 @@ from perftest import connected_too_early  # noqa: E402
 from rocid import ask, check  # noqa: E402
 
 PROGRAMS = ('rping', 'ucmatose', 'udaddy', 'mckey', 'rdma_client', 'rdma_xclient', 'rstream', 'riostream',
-            'rcopy', 'cmtime', 'ib_write_bw', 'iperf', 'qperf', 'fio')
+            'rcopy', 'cmtime', 'ib_write_bw', 'iperf', 'qperf', 'fio', 'dapltest')
 FOUR = {'server': '10.8.0.1', 'client': '10.8.0.2', 'group': '239.8.0.1'}
 SIX = {'server': '2001:db8::1', 'client': '2001:db8::2', 'group': 'ff0e::8:1'}
 STREAM = '-C 50 -S 4096'
@@ -30,12 +30,15 @@ PERFTEST = '-R -F -n 500'
 COPIED = int(os.environ.get('COPIED', 3 << 20))  # bytes
 CONNECTIONS = int(os.environ.get('CONNECTIONS', 2000))  # of cmtime, all at once
 TRIES = 20
+DAT_CONF = '''cma u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 "e0 0" ""
+scm u2.0 nonthreadsafe default libdaploscm.so.2 dapl.2.0 "roci0 1" ""
+'''
 PRELOAD = next(Path('/usr/lib').glob('*/rsocket/librspreload.so*'), None)
 
 
 @dataclass
 class Case:
-    """Command lines, in which {server}, {client}, {group} are addresses and {folder} is ours."""
+    """Command lines, in which {server}, {client}, {group} are addresses and {folder} is ours, as in `env`."""
     server: str
     client: str
     on: dict = field(default_factory=lambda: FOUR)
@@ -48,7 +51,7 @@ class Case:
 
     @property
     def name(self):
-        return self.client.format(**self.on, folder='.') + (' preloaded' if self.env else '')
+        return self.client.format(**self.on, folder='.') + (' preloaded' if 'LD_PRELOAD' in self.env else '')
 
 
 def connected():
@@ -122,8 +125,17 @@ def fio():
                    again='RNR retry counter exceeded')
 
 
+def dapl():
+    """uDAPL, whose connections are made by RDMA CM or over sockets. It compares the data (-V)."""
+    transfers = 'client SR 4096 server SR 4096 client RW 8192 server RR 8192'
+    for provider in 'cma', 'scm':
+        yield Case(f'dapltest -T S -D {provider}',
+                   f'dapltest -T T -s {{server}} -D {provider} -i 20 -t 2 -w 2 -V {transfers}', ends=False,
+                   listens=provider == 'cma', env={'DAT_OVERRIDE': '{folder}/dat.conf'})
+
+
 def cases():
-    return [*connected(), *datagrams(), *sockets(), *perftest(), *qperf(), *fio()]
+    return [*connected(), *datagrams(), *sockets(), *perftest(), *qperf(), *fio(), *dapl()]
 
 
 class Side:
@@ -167,13 +179,14 @@ def lost_its_race(case, said):
 
 def run_once(case, lab, sides):
     words = {**case.on, 'folder': lab.folder}
+    env = {name: value.format(**words) for name, value in case.env.items()}
     logs = [open(lab.path(n), 'w+') for n in ('server.out', 'client.out')]
-    server = sides[0].start(case.server.format(**words), logs[0], case.env)
+    server = sides[0].start(case.server.format(**words), logs[0], env)
     client = None
     wrong = None
     try:
         wait_for(f'{case.server} to listen', lambda: server.poll() is not None or listens(sides[0], case))
-        client = sides[1].start(case.client.format(**words), logs[1], case.env)
+        client = sides[1].start(case.client.format(**words), logs[1], env)
         wait_for('the client to end',
                  lambda: client.poll() is not None or lost_its_race(case, Path(logs[1].name).read_text()))
         if client.poll() not in case.status:
@@ -307,6 +320,7 @@ def main():
         sides = [Side(n, lab.rocid(n, name, ['--share', 'e0']), libraries) for n, name in ((a, 'a'), (b, 'b'))]
         ping(b, SIX['server'])
         Path(lab.path('from')).write_bytes(os.urandom(COPIED))
+        Path(lab.path('dat.conf')).write_text(DAT_CONF)
         for case in wanted:
             wrong = run(case, lab, sides)
             print(f'{"FAIL" if wrong else "ok  "} {case.name}{": " + wrong if wrong else ""}', flush=True)

@@ -4,6 +4,7 @@
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <infiniband/sa.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -180,6 +181,58 @@ static void family_ib(int fd, uint32_t id)
 	CHECK(RUN(fd, RESOLVE_ADDR, &r, 0) == EINVAL);
 }
 
+static void resolve(int fd, uint32_t id)
+{
+	struct sockaddr_in a = six_bytes("192.0.2.2", PORT);
+	struct rdma_ucm_resolve_ip r = {.id = id, .timeout_ms = 2000};
+
+	memcpy(&r.dst_addr, &a, sizeof(a));
+	CHECK(!RUN(fd, RESOLVE_IP, &r, 0));
+}
+
+/* A path of the program's, as of ibacm, is as good as RESOLVE_ROUTE. */
+static void own_path(int fd)
+{
+	struct ibv_path_data path[2] = {{.flags = IB_PATH_GMP}};
+	struct rdma_ucm_query_addr_resp gids;
+	struct rdma_ucm_query q = {.option = RDMA_USER_CM_QUERY_GID, .response = (uintptr_t)&gids};
+	struct rdma_ucm_set_option o = {.level = RDMA_OPTION_IB,
+		.optname = RDMA_OPTION_IB_PATH,
+		.optval = (uintptr_t)path,
+		.optlen = sizeof(path)};
+	struct rdma_ucm_query_path_resp *resp = calloc(1, sizeof(*resp) + sizeof(path));
+	const struct ucma_address_ib *gid;
+
+	CHECK(resp);
+	o.id = q.id = create(fd, 8, RDMA_PS_TCP);
+	path[1].flags = IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL;
+	path[1].path.tclass = 0x48;
+	CHECK(RUN(fd, SET_OPTION, &o, 0) == EINVAL); /* not resolved */
+	resolve(fd, q.id);
+	expect(fd, ABI_CM_ADDR_RESOLVED, 8);
+	CHECK(!RUN(fd, QUERY, &q, sizeof(gids)));
+	CHECK(RUN(fd, SET_OPTION, &o, 0) == EINVAL); /* to nowhere */
+	gid = (const struct ucma_address_ib *)&gids.src_addr;
+	memcpy(&path[1].path.sgid, gid->gid, 16);
+	gid = (const struct ucma_address_ib *)&gids.dst_addr;
+	memcpy(&path[1].path.dgid, gid->gid, 16);
+	o.optlen--;
+	CHECK(RUN(fd, SET_OPTION, &o, 0) == EINVAL);
+	o.optlen = sizeof(*path); /* of one that is not for both directions */
+	CHECK(RUN(fd, SET_OPTION, &o, 0) == EINVAL);
+	o.optlen = sizeof(path);
+	CHECK(!RUN(fd, SET_OPTION, &o, 0));
+	expect(fd, ABI_CM_ROUTE_RESOLVED, 8);
+	CHECK(RUN(fd, SET_OPTION, &o, 0) == EINVAL); /* it has one */
+	q.option = RDMA_USER_CM_QUERY_PATH;
+	q.response = (uintptr_t)resp;
+	CHECK(!RUN(fd, QUERY, &q, sizeof(*resp) + sizeof(path)));
+	memcpy(path, resp->path_data, sizeof(*path));
+	CHECK(resp->num_paths == 1 && path[0].path.tclass == 0x48);
+	CHECK(destroy(fd, q.id) == 2);
+	free(resp);
+}
+
 static void addresses(void)
 {
 	struct rdma_ucm_bind ib = {
@@ -216,6 +269,7 @@ static void addresses(void)
 	CHECK(a.sin_addr.s_addr == htonl(INADDR_LOOPBACK) && a.sin_port);
 	CHECK(!resp.node_guid && !resp.port_num);
 	destroy(fd, q.id);
+	own_path(fd);
 	CHECK(!ucma_close(fd));
 }
 
@@ -228,15 +282,6 @@ static void *wait_for_resolution(void *arg)
 	CHECK(!get(*(int *)arg, &e));
 	CHECK(e.event == ABI_CM_ADDR_RESOLVED);
 	return NULL;
-}
-
-static void resolve(int fd, uint32_t id)
-{
-	struct sockaddr_in a = six_bytes("192.0.2.2", PORT);
-	struct rdma_ucm_resolve_ip r = {.id = id, .timeout_ms = 2000};
-
-	memcpy(&r.dst_addr, &a, sizeof(a));
-	CHECK(!RUN(fd, RESOLVE_IP, &r, 0));
 }
 
 static void files(void)

@@ -88,12 +88,12 @@ struct roci_device_info {
  * Asks a rocid for its device, without opening a session.
  * @param socket_path  as for roci_open()
  * @param info         filled in; the caller sets its `size`
- * @return 0, or an errno value as of roci_open().
+ * @return 0, or an errno value as for roci_open().
  */
 ROCI_API int roci_probe(const char *socket_path, struct roci_device_info *info);
 
 /**
- * Ends the session. rocid destroys every object that is left in it, and memory of roci_alloc_mem()
+ * Ends the session. rocid destroys all objects left in it, and memory of roci_alloc_mem()
  * is unmapped; the program's handles become invalid.
  * @param ctx  the session
  * @return 0, or EBUSY: the program still has PDs, CQs or channels, which must be destroyed first
@@ -108,7 +108,7 @@ ROCI_API int roci_close(struct roci_context *ctx);
  */
 ROCI_API const char *roci_last_error(void);
 
-/** Which other operations atomic operations are atomic with. */
+/** The operations with which atomic operations are atomic. */
 enum roci_atomic_cap {
 	ROCI_ATOMIC_NONE, /**< there are no atomic operations */
 	ROCI_ATOMIC_HCA,  /**< with each other, through this device */
@@ -117,20 +117,20 @@ enum roci_atomic_cap {
 
 /** Capabilities of the device. */
 struct roci_device_attr {
-	size_t size;			 /**< sizeof(struct roci_device_attr) */
-	char fw_ver[32];		 /**< rocid's version */
-	uint64_t node_guid;		 /**< EUI-64, bytes as on the wire */
-	uint32_t phys_port_cnt;		 /**< ports are numbered 1 .. this */
-	uint32_t max_qp;		 /**< QPs; the administrator may allow a program fewer */
-	uint32_t max_qp_wr;		 /**< work requests per queue */
-	uint32_t max_sge;		 /**< scatter/gather entries per work request */
-	uint32_t max_inline_data;	 /**< bytes per work request */
-	uint32_t max_cq;		 /**< CQs */
-	uint32_t max_cqe;		 /**< completions per CQ */
-	uint32_t max_mr;		 /**< MRs */
-	uint32_t max_pd;		 /**< PDs */
-	uint32_t max_qp_rd_atom;	 /**< outstanding READs, atomics, FLUSHes, each way */
-	uint32_t max_pkeys;		 /**< entries of a port's P_Key table */
+	size_t size;		  /**< sizeof(struct roci_device_attr) */
+	char fw_ver[32];	  /**< rocid's version */
+	uint64_t node_guid;	  /**< EUI-64, bytes as on the wire */
+	uint32_t phys_port_cnt;	  /**< ports are numbered 1 .. this */
+	uint32_t max_qp;	  /**< QPs; the administrator may allow a program fewer */
+	uint32_t max_qp_wr;	  /**< work requests per queue */
+	uint32_t max_sge;	  /**< scatter/gather entries per work request */
+	uint32_t max_inline_data; /**< bytes per work request */
+	uint32_t max_cq;	  /**< CQs */
+	uint32_t max_cqe;	  /**< completions per CQ */
+	uint32_t max_mr;	  /**< MRs */
+	uint32_t max_pd;	  /**< PDs */
+	uint32_t max_qp_rd_atom;  /**< outstanding READs, atomics and FLUSHes, per direction */
+	uint32_t max_pkeys;	  /**< entries of a port's P_Key table */
 	enum roci_atomic_cap atomic_cap; /**< ROCI_ATOMIC_GLOB */
 	uint32_t max_mw;		 /**< memory windows and MRs together */
 	uint32_t max_ah;		 /**< address handles */
@@ -141,8 +141,8 @@ struct roci_device_attr {
 	uint32_t max_mcast_grp;		 /**< multicast groups */
 	uint32_t max_mcast_qp_attach;	 /**< QPs per multicast group */
 	uint32_t max_total_mcast_qp_attach; /**< attachments of all QPs */
-	uint32_t max_res_rd_atom;	    /**< READs and atomics of peers, for all QPs */
-	uint32_t timestamp_bits;	    /**< of a completion's timestamp that count */
+	uint32_t max_res_rd_atom;	    /**< READs and atomics of peers, over all QPs */
+	uint32_t timestamp_bits;	    /**< significant bits of a completion's timestamp */
 	uint32_t hca_core_clock;	    /**< of timestamps, kHz */
 	uint8_t local_ca_ack_delay; /**< 4.096 us * 2^this: how long an ACK may be delayed */
 };
@@ -222,7 +222,7 @@ struct roci_port_attr {
 	uint16_t bad_pkey_cntr;	    /**< packets dropped for their P_Key; saturates at 0xFFFF */
 	uint16_t qkey_viol_cntr;    /**< datagrams dropped for their Q_Key; saturates at 0xFFFF */
 	enum roci_link_layer link_layer; /**< Ethernet */
-	uint32_t roce_versions;		 /**< enum roci_roce_version: possible types of its GIDs */
+	uint32_t roce_versions; /**< enum roci_roce_version: types that its GIDs may have */
 };
 
 /**
@@ -317,7 +317,7 @@ ROCI_API int roci_query_pkey(
 
 /* --- completion channels and queues ---------------------------------------------------- */
 
-/** Where completion events arrive. */
+/** A channel for completion events. */
 struct roci_channel {
 	struct roci_context *context; /**< its session */
 	/** Readable when roci_get_cq_event() has an event: for poll() and O_NONBLOCK. */
@@ -540,7 +540,7 @@ enum roci_qp_type {
 	/** QP1 of a port, for management datagrams: one per port, for root or rocid's own user
 	 *  only. As UD, with Q_Key 0x80010000. */
 	ROCI_QPT_GSI = 1,
-	ROCI_QPT_RC = 2, /**< reliable connection: one peer; lossless and in order */
+	ROCI_QPT_RC = 2, /**< reliable connection: one peer; reliable and in order */
 	/** Unreliable connection: one peer; SEND and WRITE only, of up to 2^31 bytes. A message
 	 * that loses a packet is lost without notice; messages that arrive are whole, and in order
 	 * if the network keeps the order. A send completes when its last packet has left. (IBA
@@ -549,7 +549,7 @@ enum roci_qp_type {
 	/** Unreliable datagrams: to any peer, each at most as long as the port's path MTU. */
 	ROCI_QPT_UD = 4,
 	ROCI_QPT_XRC_SEND = 9,	/**< RC that only sends, to SRQs of the peer's domain (XRC-02) */
-	ROCI_QPT_XRC_RECV = 10, /**< the peer of such a QP: it has neither queues nor CQs */
+	ROCI_QPT_XRC_RECV = 10, /**< the other end of such a QP: no queues, no CQs */
 };
 
 /** States of a QP (IBA 10.3.1). */
@@ -557,8 +557,8 @@ enum roci_qp_state {
 	ROCI_QPS_RESET, /**< new; nothing can be posted */
 	ROCI_QPS_INIT,	/**< receives can be posted */
 	ROCI_QPS_RTR,	/**< ready to receive */
-	ROCI_QPS_RTS,	/**< ready to send as well */
-	ROCI_QPS_SQD,	/**< send queue drained: outstanding requests finish, no new ones start */
+	ROCI_QPS_RTS,	/**< ready to send, too */
+	ROCI_QPS_SQD, /**< send queue drained: outstanding requests finish, new ones do not start */
 	/** UC: a send failed, later ones complete with WR_FLUSH_ERR, receives continue. Back to RTS
 	 *  with roci_modify_qp(); not used by RC. */
 	ROCI_QPS_SQE,
@@ -709,17 +709,16 @@ ROCI_API int roci_query_qp(struct roci_qp *qp, struct roci_qp_attr *attr, int ma
 
 /** A limit of the rate of a QP. */
 struct roci_rate_limit {
-	size_t size;	/**< sizeof(struct roci_rate_limit) */
-	uint32_t kbps;	/**< kbit/s on the wire, preamble and gap included: 1,000 to 1,000,000,000;
-			   0: no limit */
-	uint32_t burst; /**< bytes that leave together at most, but one packet; 0: rocid decides */
-	uint32_t
-		packet; /**< bytes of a typical packet, which `burst` is counted in; 0: full ones */
+	size_t size;	 /**< sizeof(struct roci_rate_limit) */
+	uint32_t kbps;	 /**< kbit/s on the wire, preamble and gap included: 1,000 to 1,000,000,000;
+			    0: no limit */
+	uint32_t burst;	 /**< most bytes that leave together, at least a packet; 0: rocid decides */
+	uint32_t packet; /**< bytes of a typical packet, the unit of `burst`; 0: full packets */
 };
 
 /**
  * Limits the rate at which @p qp sends requests and READ responses. An administrator's limit and
- * congestion control apply as well; the least rate holds. RESET ends it.
+ * congestion control apply, too; the lowest rate wins. RESET ends it.
  * @param qp    in any state
  * @param rate  the caller sets its `size`
  * @return 0; EINVAL: `kbps` is out of range; or another errno value.
@@ -728,11 +727,11 @@ ROCI_API int roci_limit_qp(struct roci_qp *qp, const struct roci_rate_limit *rat
 
 /**
  * Explains in a sentence why @p qp went to ERR and what to do about it, with the rule that was
- * broken or applied in brackets (doc/rules.tsv): for programs that print why a work request
- * failed. It asks rocid, so it is a control call.
+ * broken or applied in brackets (doc/rules.tsv): for programs that report why a work request
+ * failed. It queries rocid, so it is a control call.
  * @param qp  in any state; it is not changed
  * @return the sentence; "" when the QP has not failed since RESET; roci_last_error() when rocid
- * cannot be asked. Never NULL. Valid until the thread's next call of this function.
+ * cannot be queried. Never NULL. Valid until the thread's next call of this function.
  */
 ROCI_API const char *roci_qp_error(struct roci_qp *qp);
 
@@ -775,7 +774,7 @@ enum roci_wr_opcode {
 enum roci_send_flags {
 	ROCI_SEND_FENCE = 1 << 0,     /**< starts after earlier READs and atomics (REQ-10) */
 	ROCI_SEND_SIGNALED = 1 << 1,  /**< creates a completion on success, too */
-	ROCI_SEND_SOLICITED = 1 << 2, /**< wakes a peer that waits for solicited completions */
+	ROCI_SEND_SOLICITED = 1 << 2, /**< wakes a peer waiting for solicited completions */
 	ROCI_SEND_INLINE = 1 << 3,    /**< copies the data at once; lkeys are ignored (REQ-15) */
 };
 
@@ -934,7 +933,7 @@ ROCI_API const char *roci_port_state_str(enum roci_port_state state);
 }
 #endif
 
-/* A part of this header, in a file of its own. */
+/* A part of this header in a separate file. */
 #include "roci_fault.h"
 
 #endif

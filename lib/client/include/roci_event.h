@@ -17,9 +17,9 @@ enum roci_event_type {
 	ROCI_EVENT_CQ_ERR = 0,	      /**< the CQ overflowed (CQ-01) */
 	ROCI_EVENT_QP_FATAL = 1,      /**< the QP failed, and no completion reports it */
 	ROCI_EVENT_QP_REQ_ERR = 2,    /**< the peer sent a request that the QP does not allow */
-	ROCI_EVENT_QP_ACCESS_ERR = 3, /**< the peer used an invalid key, or lacks the right */
+	ROCI_EVENT_QP_ACCESS_ERR = 3, /**< the peer used an invalid key or lacked the right */
 	ROCI_EVENT_COMM_EST = 4,      /**< first packet while in RTR */
-	ROCI_EVENT_SQ_DRAINED = 5,    /**< in SQD: no request is outstanding any more */
+	ROCI_EVENT_SQ_DRAINED = 5,    /**< in SQD: no request is outstanding */
 	ROCI_EVENT_DEVICE_FATAL = 8,  /**< rocid is gone */
 	ROCI_EVENT_PORT_ACTIVE = 9,   /**< the link came up */
 	ROCI_EVENT_PORT_ERR = 10,     /**< the link went down */

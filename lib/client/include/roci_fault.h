@@ -22,7 +22,7 @@ enum roci_fault_kind {
 	ROCI_FAULT_RNR,	      /**< RX only: RNR NAK with timer code `value` (0 to 31) */
 	ROCI_FAULT_ICRC,      /**< `mask` is XORed into its ICRC */
 	ROCI_FAULT_CORRUPT,   /**< XORs `mask` (1 to 0xFF) into the byte at `offset` */
-	ROCI_FAULT_ECN,	      /**< its codepoint becomes `value`: 0, 1, 2, or 3 for CE */
+	ROCI_FAULT_ECN,	      /**< its ECN codepoint becomes `value`: 0, 1, 2, or 3 for CE */
 	ROCI_FAULT_SYNDROME,  /**< its AETH syndrome becomes `value`: any 8 bits */
 	ROCI_FAULT_MSN,	      /**< its AETH MSN becomes `value`, 24 bits */
 	ROCI_FAULT_PSN,	      /**< its PSN becomes `value`, 24 bits */

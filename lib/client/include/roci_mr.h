@@ -121,7 +121,7 @@ enum roci_rereg_mr_flags {
 /**
  * Changes an MR; its keys stay. Requests that use it meanwhile fail.
  * @param mr      from roci_reg_mr() or roci_reg_mr_iova(), not roci_alloc_mr()
- * @param flags   enum roci_rereg_mr_flags; what they do not name is ignored below
+ * @param flags   enum roci_rereg_mr_flags; parameters of others are ignored
  * @param pd      the new PD
  * @param addr    of the first byte of the new memory, also in SGEs and on the wire
  * @param length  bytes

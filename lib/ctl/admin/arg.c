@@ -168,7 +168,7 @@ static int parse_packets(
 		WINDOW_MAX);
 }
 
-/* 0: off */
+/* Accepts "off" as 0. */
 static int parse_limit_rate(
 	struct ctl *ctl, struct argument arg[], unsigned i, char why[ABI_SENTENCE_MAX])
 {

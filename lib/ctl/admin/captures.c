@@ -130,8 +130,8 @@ static bool want_flag(struct capture_filter *f, const char *word)
 	return true;
 }
 
-/* @param next  the word after it, or NULL  @return 1 if @p word takes it as its value, 0, or a
- * negative errno with a sentence */
+/* @param next  the word after it, or NULL  @return 1 if @p word takes it as its value, 0 if not, or
+ * a negative errno with a sentence */
 static int take_word(struct ctl *ctl, struct capture_config *cfg, const char *word,
 	const char *next, char why[ABI_SENTENCE_MAX])
 {
@@ -255,7 +255,7 @@ int admin_capture(struct ctl *ctl, const struct argument arg[], char why[ABI_SEN
 			CAPTURES_MAX);
 	r = calloc(1, sizeof(*r));
 	if (!r)
-		return refuse(why, -ENOMEM, "rocid is out of memory");
+		return refuse_memory(why);
 	r->ctl = ctl;
 	r->done.fd = -1;
 	err = admin_stream_take(ctl, &r->socket, why);

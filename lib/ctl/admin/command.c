@@ -19,7 +19,7 @@
 
 #define SHOW(...) ((const struct document_section *const[]){__VA_ARGS__, NULL})
 
-/* The next of the commands that begin with LINE, or of all. */
+/* Lists the next command that begins with LINE, or of all commands. */
 static bool next_command(
 	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {

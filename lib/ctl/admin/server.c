@@ -237,7 +237,7 @@ int admin_open(struct ctl *ctl, const struct ctl_config *cfg, char why[ABI_SENTE
 
 	if (asprintf(&a->path, "%s%s", ctl->sessions->socket_path, ABI_ADMIN_SUFFIX) < 0) {
 		a->path = NULL;
-		return refuse(why, -ENOMEM, "rocid is out of memory");
+		return refuse_memory(why);
 	}
 	spec.path = a->path;
 	fd = listen_open(&spec, why);

@@ -137,18 +137,22 @@ int admin_set_port_priority(
 int admin_set_port_cc(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
 	struct netport *port = &ctl->net->port[arg[0].number - 1];
-	const struct cc_config *former;
+	const struct cc_config *config, *former;
 	struct switch_list *old;
 	struct congestion c = *port->congestion;
 	int err = congestion_change(&c, arg[1].word, why, ABI_SENTENCE_MAX);
 
-	if (!err && switches_publish(&c.switches, port->shared, &old))
-		err = refuse(why, -ENOMEM, "rocid is out of memory");
 	if (err)
 		return err;
 	congestion_port(&c, port->speed_mbps);
+	if (congestion_config(&c, &config))
+		return refuse_memory(why);
+	if (switches_publish(&c.switches, port->shared, &old)) {
+		free((void *)config);
+		return refuse_memory(why);
+	}
 	*port->congestion = c;
-	former = congestion_publish(&c, port->shared);
+	former = congestion_publish(&c, config, port->shared);
 	net_telemetry(ctl->net, ctl->dp->ports);
 	port_tell(ctl, port->index, netport_share(port));
 	net_tell_owner(ctl->net, port->index, CTL_NETDEV_SWITCHES);

@@ -35,8 +35,8 @@ int admin_set_port_pkey(struct ctl *ctl, const struct argument arg[], char why[A
 int admin_set_port_priority(
 	struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX]);
 
-/** `set port PORT cc CC`: CNPs are sent and accepted so at once; what is connected from now on is
- *  ECN-capable, or not. */
+/** `set port PORT cc CC`: takes effect at once for CNPs; for ECN-capability, only for objects
+ *  connected from now on. */
 int admin_set_port_cc(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX]);
 
 #endif

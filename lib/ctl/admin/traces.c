@@ -250,7 +250,7 @@ static int take_words(struct tracing *t, const char *line, char why[ABI_SENTENCE
 	}
 	if (t->csv && (t->json || !t->trace->rates))
 		return refuse(why, -EINVAL,
-			"csv is for rates: say trace qp QPN cc csv, or json instead of it");
+			"csv is for rates: use trace qp QPN cc csv, or json instead of csv");
 	return 0;
 }
 
@@ -295,7 +295,7 @@ int admin_trace(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTE
 	t = calloc(1, sizeof(*t));
 	if (!t || !(t->trace = object_alloc(sizeof(*t->trace)))) {
 		free(t);
-		return refuse(why, -ENOMEM, "rocid is out of memory");
+		return refuse_memory(why);
 	}
 	t->ctl = ctl;
 	t->qpn = (uint32_t)arg[0].number;

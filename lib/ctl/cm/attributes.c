@@ -33,23 +33,17 @@ void id_ah(const struct cm_id *id, struct abi_ah_attr *ah)
 	memcpy(ah->dgid, id->path.remote, 16);
 }
 
-int cmd_cm_query(struct session *s, const struct request *q, struct reply *r)
+int cmd_cm_query(struct cm_id *id, const struct request *q, struct reply *r)
 {
 	struct abi_cm_query out = {0};
 	const struct port *port;
-	struct abi_handle in;
-	struct cm_id *id;
 
-	memcpy(&in, q->body, sizeof(in));
-	id = id_named(s, in.handle, r);
-	if (!id)
-		return -EINVAL;
 	out.local = id->local;
 	out.remote = id->remote;
-	out.packet_life = 16;
+	out.packet_life = id_packet_life(id);
 	if (id->has_path) {
-		port = &s->ctl->dp->ports->port[id->path.port];
-		gid_of_mac((uint8_t *)out.sgid, s->ctl->net->port[0].mac);
+		port = &id->all->ctl->dp->ports->port[id->path.port];
+		gid_of_mac((uint8_t *)out.sgid, id->all->ctl->net->port[0].mac);
 		memcpy(&out.node_guid, out.sgid + 8, sizeof(out.node_guid));
 		out.port = id->path.port + 1u;
 		out.pkey = id->path.pkey;
@@ -116,18 +110,14 @@ static void to_rts(const struct cm_id *id, const struct cm_qp_attr *c, struct ab
 	a->attr.max_rd_atomic = c->max_rd_atomic;
 }
 
-int cmd_cm_init_qp_attr(struct session *s, const struct request *q, struct reply *r)
+int cmd_cm_init_qp_attr(struct cm_id *id, const struct request *q, struct reply *r)
 {
 	struct abi_cm_qp_attr out = {0};
 	struct abi_cm_init_qp_attr in;
 	struct cm_qp_attr c = {0};
-	struct cm_id *id;
 	int err = 0;
 
 	memcpy(&in, q->body, sizeof(in));
-	id = id_named(s, in.id, r);
-	if (!id)
-		return -EINVAL;
 	if (!id->has_path)
 		return refuse(
 			r->why, -EINVAL, "the id has no device: bind it or resolve an address");
@@ -147,37 +137,39 @@ int cmd_cm_init_qp_attr(struct session *s, const struct request *q, struct reply
 	}
 	if (err)
 		return refuse(r->why, -EINVAL,
-			"the peer's part of the connection is not known yet: wait for its REQ or "
+			"the peer's attributes are not known yet: wait for its REQ or "
 			"REP");
 	reply_body(r, &out, sizeof(out));
 	return 0;
 }
 
-int cmd_cm_set_option(struct session *s, const struct request *q, struct reply *r)
+int cmd_cm_set_option(struct cm_id *id, const struct request *q, struct reply *r)
 {
 	struct abi_cm_set_option in;
-	struct cm_id *id;
 
 	memcpy(&in, q->body, sizeof(in));
-	id = id_named(s, in.id, r);
-	if (!id)
-		return -EINVAL;
 	switch (in.option) {
 	case ABI_CM_OPT_TOS:
 		id->tos = (uint8_t)in.value;
 		id->path.tclass = id->tos;
 		return 0;
 	case ABI_CM_OPT_REUSEADDR:
+		if (id->bound && (id->state == ID_LISTEN || !in.value))
+			return refuse(r->why, -EINVAL,
+				"set REUSEADDR before the id listens, and clear it before it is "
+				"bound");
 		id->reuse = in.value;
 		return 0;
 	case ABI_CM_OPT_AFONLY:
-		if (id->bound)
-			return refuse(r->why, -EINVAL, "set AFONLY before the id is bound");
+		if (id->state != ID_IDLE)
+			return refuse(r->why, -EINVAL, "set AFONLY before the id listens");
 		id->afonly = in.value;
 		return 0;
 	case ABI_CM_OPT_ACK_TIMEOUT:
 		if (in.value > 31)
-			return refuse(r->why, -EINVAL, "an ACK timeout is 0 to 31");
+			return refuse(r->why, -EINVAL, "an ACK timeout must be from 0 to 31");
+		if (id->qp_type != ABI_QPT_RC && id->qp_type != ABI_QPT_XRC_SEND)
+			return refuse(r->why, -EINVAL, "only RC and XRC have an ACK timeout");
 		id->ack_timeout = (uint8_t)in.value;
 		id->has_ack_timeout = true;
 		return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Port spaces: one table for all programs of this rocid. */
+/* Port spaces: one table for all programs that use this rocid. */
 #include <errno.h>
 #include <string.h>
 #include "bits.h"
@@ -44,7 +44,8 @@ static struct list *bucket_of(struct connections *all, uint16_t port)
 	return &all->bound[port % BIND_BUCKETS];
 }
 
-/* Whether one takes what is for the other: a wildcard of IPv6 takes IPv4, too, unless AFONLY. */
+/* Whether one would receive requests for the other: an IPv6 wildcard includes IPv4, unless AFONLY.
+ */
 static bool overlap(const struct cm_id *a, const struct cm_id *b)
 {
 	bool any_a = addr_is_any(&a->local), any_b = addr_is_any(&b->local);
@@ -55,7 +56,7 @@ static bool overlap(const struct cm_id *a, const struct cm_id *b)
 	return any_a || any_b || !memcmp(a->local.ip, b->local.ip, 16);
 }
 
-/* 0, or as Linux calls it: an equal address is in use, a wildcard is not available. */
+/* @return 0, or Linux's errno: an equal address is in use, a wildcard is not available. */
 static int taken(const struct cm_id *id, uint16_t port, bool listening)
 {
 	struct list *head = bucket_of(id->all, port);
@@ -109,7 +110,7 @@ static bool may_have(const struct cm_id *id, uint16_t port)
 	return port >= PRIVILEGED || session_privileged(id->channel->session);
 }
 
-/* The port of @p id at its address. */
+/* Takes a port for @p id at its address. */
 static int take_port(struct cm_id *id, char why[ABI_SENTENCE_MAX])
 {
 	uint16_t port = id->local.port;
@@ -117,8 +118,8 @@ static int take_port(struct cm_id *id, char why[ABI_SENTENCE_MAX])
 	int err;
 
 	if (port && !may_have(id, port))
-		return refuse(why, -EACCES, "port %u is for privileged programs: use 1024 or above",
-			port);
+		return refuse(why, -EACCES,
+			"port %u is for privileged programs: use 1024 or higher", port);
 	if (addr_has_device(&id->local) && !id_take_device(id))
 		return refuse(why, -EADDRNOTAVAIL,
 			"no port of rocid has the address %s: see rocictl show gids",
@@ -137,10 +138,11 @@ int id_bind(struct cm_id *id, const struct abi_cm_addr *a, char why[ABI_SENTENCE
 	if (id->bound)
 		return refuse(why, -EINVAL, "the id is already bound to port %u", id->local.port);
 	if (a->family != 4 && a->family != 6)
-		return refuse(why, -EINVAL, "an address has family 4 or 6, not %u", a->family);
+		return refuse(
+			why, -EINVAL, "an address must have family 4 or 6, not %u", a->family);
 	id->local = *a;
 	err = take_port(id, why);
-	if (err) { /* as if nothing had been asked for */
+	if (err) { /* leave no trace of the attempt */
 		id->local = (struct abi_cm_addr){0};
 		id->has_path = false;
 		return err;
@@ -157,12 +159,10 @@ void id_unbind(struct cm_id *id)
 	id->bound = false;
 }
 
-int cmd_cm_bind(struct session *s, const struct request *q, struct reply *r)
+int cmd_cm_bind(struct cm_id *id, const struct request *q, struct reply *r)
 {
 	struct abi_cm_bind in;
-	struct cm_id *id;
 
 	memcpy(&in, q->body, sizeof(in));
-	id = id_named(s, in.id, r);
-	return id ? id_bind(id, &in.addr, r->why) : -EINVAL;
+	return id_bind(id, &in.addr, r->why);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Commands that move a connection. */
+/* Commands that change a connection's state. */
 #include <errno.h>
 #include <string.h>
 #include "bits.h"
@@ -19,6 +19,7 @@
 #define QKEY_RDMA_UDP	   0x01234567u
 #define SIDR_REP_PRIVATE   136u
 #define ACCEPT_RETRY_COUNT 7u
+#define PACKET_LIFE	   16u /* of RoCE, as in Linux: 0.27 s */
 
 static uint64_t service_id(const struct cm_id *id, uint16_t port)
 {
@@ -27,7 +28,7 @@ static uint64_t service_id(const struct cm_id *id, uint16_t port)
 
 static int wrong_state(struct reply *r, const char *before)
 {
-	return refuse(r->why, -EINVAL, "the id is not in a state for this: %s first", before);
+	return refuse(r->why, -EINVAL, "the id is in the wrong state: %s first", before);
 }
 
 /* --- listening -------------------------------------------------------------------------------- */
@@ -39,7 +40,7 @@ static int bind_any(struct cm_id *id, struct reply *r)
 	return id->bound ? 0 : id_bind(id, &any, r->why);
 }
 
-/* A wildcard of IPv6 is for IPv4, too, unless AFONLY: then there may be another one for IPv4. */
+/* An IPv6 wildcard includes IPv4, unless AFONLY: then another listener may have IPv4. */
 static const uint8_t *listening_at(const struct cm_id *id)
 {
 	if (addr_has_device(&id->local))
@@ -49,16 +50,12 @@ static const uint8_t *listening_at(const struct cm_id *id)
 	return id->local.ip;
 }
 
-int cmd_cm_listen(struct session *s, const struct request *q, struct reply *r)
+int cmd_cm_listen(struct cm_id *id, const struct request *q, struct reply *r)
 {
 	struct abi_cm_listen in;
-	struct cm_id *id;
 	int err;
 
 	memcpy(&in, q->body, sizeof(in));
-	id = id_named(s, in.id, r);
-	if (!id)
-		return -EINVAL;
 	if (id->state != ID_IDLE)
 		return wrong_state(r, "create another one");
 	err = bind_any(id, r);
@@ -83,15 +80,16 @@ int cmd_cm_listen(struct session *s, const struct request *q, struct reply *r)
 
 /* --- connecting ------------------------------------------------------------------------------- */
 
-/* A program names only QPs of its own process: the CM and the device may be different sessions of
+/* A program may use only QPs of its own process; the CM and the device may be different sessions of
  * it. */
-static int check_qp(struct session *s, const struct abi_cm_param *p, struct reply *r)
+static int check_qp(const struct cm_id *id, const struct abi_cm_param *p, struct reply *r)
 {
+	const struct session *s = id->channel->session;
 	const struct qp_obj *o = find_qp(s->ctl, p->qpn);
 
 	if (o && o->session->peer.uid == s->peer.uid && o->session->peer.pid == s->peer.pid)
 		return 0;
-	return refuse(r->why, -EINVAL, "QP 0x%x is none of this program's", p->qpn);
+	return refuse(r->why, -EINVAL, "QP 0x%x does not belong to this program", p->qpn);
 }
 
 static int check_private(uint32_t len, uint32_t max, struct reply *r)
@@ -102,7 +100,7 @@ static int check_private(uint32_t len, uint32_t max, struct reply *r)
 		len, max);
 }
 
-/* The header of the RDMA IP CM service, then the program's data (CM-29). */
+/* Writes the header of the RDMA IP CM service, then the program's data (CM-29). */
 static size_t with_header(const struct cm_id *id, const struct abi_cm_param *p, uint8_t *to)
 {
 	struct cma_hdr h = {.family = id->remote.family, .src_port = id->local.port};
@@ -121,6 +119,11 @@ static uint8_t mtu_code(uint32_t bytes)
 	while (code < 5 && 256u << code <= bytes)
 		code++;
 	return code;
+}
+
+uint8_t id_packet_life(const struct cm_id *id)
+{
+	return (uint8_t)(id->ack_timeout > 1 ? id->ack_timeout - 1u : PACKET_LIFE);
 }
 
 static uint8_t transport_of(const struct cm_id *id)
@@ -148,15 +151,16 @@ static struct cm_param param_of(const struct cm_id *id, const struct abi_cm_para
 		.rnr_retry = p->rnr_retry_count & 7u,
 		.mtu = mtu_code(atomic_load_explicit(&port->active_mtu, memory_order_relaxed)),
 		.transport = transport_of(id),
+		.packet_life = id_packet_life(id),
 		.flow_control = p->flow_control,
 		.srq = p->srq};
 }
 
-static int connect_stream(struct session *s, struct cm_id *id, const struct abi_cm_param *in,
-	const uint8_t *data, size_t len, struct reply *r)
+static int connect_stream(struct cm_id *id, const struct abi_cm_param *in, const uint8_t *data,
+	size_t len, struct reply *r)
 {
 	struct cm_param p = param_of(id, in);
-	int err = check_qp(s, in, r);
+	int err = check_qp(id, in, r);
 
 	if (err)
 		return err;
@@ -167,18 +171,14 @@ static int connect_stream(struct session *s, struct cm_id *id, const struct abi_
 		&id->conn, loop_now_ns());
 }
 
-int cmd_cm_connect(struct session *s, const struct request *q, struct reply *r)
+int cmd_cm_connect(struct cm_id *id, const struct request *q, struct reply *r)
 {
 	uint8_t data[CMA_HDR_LEN + ABI_CM_PRIVATE_MAX];
 	struct abi_cm_connect in;
-	struct cm_id *id;
 	size_t len;
 	int err;
 
 	memcpy(&in, q->body, sizeof(in));
-	id = id_named(s, in.id, r);
-	if (!id)
-		return -EINVAL;
 	if (id->state != ID_ROUTE)
 		return wrong_state(r, "resolve address and route");
 	err = check_private(in.param.private_len, id_is_datagram(id) ? 180 : 56, r);
@@ -191,7 +191,7 @@ int cmd_cm_connect(struct session *s, const struct request *q, struct reply *r)
 		err = cm_sidr(id->all->cm, &id->path, service_id(id, id->remote.port), data, len,
 			id->handle, &id->conn, loop_now_ns());
 	else
-		err = connect_stream(s, id, &in.param, data, len, r);
+		err = connect_stream(id, &in.param, data, len, r);
 	if (err)
 		return r->why[0] ? err
 				 : refuse(r->why, err, "rocid has no room for another connection");
@@ -207,16 +207,15 @@ static int failed(int err, struct reply *r)
 	if (!err)
 		return 0;
 	return refuse(r->why, err == -ENOENT ? -EINVAL : err,
-		"the connection is not in a state for this: it ended, or was answered");
+		"the connection has ended or was answered already: wait for its next event");
 }
 
-static int accept_datagrams(
-	struct session *s, struct cm_id *id, const struct abi_cm_param *p, struct reply *r)
+static int accept_datagrams(struct cm_id *id, const struct abi_cm_param *p, struct reply *r)
 {
 	int err = check_private(p->private_len, SIDR_REP_PRIVATE, r);
 
 	if (!err)
-		err = check_qp(s, p, r);
+		err = check_qp(id, p, r);
 	if (err)
 		return err;
 	return failed(cm_sidr_answer(id->all->cm, id->conn, CM_SIDR_SUCCESS, p->qpn,
@@ -225,14 +224,13 @@ static int accept_datagrams(
 		r);
 }
 
-static int accept_stream(
-	struct session *s, struct cm_id *id, const struct abi_cm_param *in, struct reply *r)
+static int accept_stream(struct cm_id *id, const struct abi_cm_param *in, struct reply *r)
 {
 	struct cm_param p = param_of(id, in);
 	int err = check_private(in->private_len, 196, r);
 
 	if (!err)
-		err = check_qp(s, in, r);
+		err = check_qp(id, in, r);
 	if (err)
 		return err;
 	p.private_data = in->private_data;
@@ -242,16 +240,12 @@ static int accept_stream(
 	return failed(cm_accept(id->all->cm, id->conn, &p, id->handle, loop_now_ns()), r);
 }
 
-int cmd_cm_accept(struct session *s, const struct request *q, struct reply *r)
+int cmd_cm_accept(struct cm_id *id, const struct request *q, struct reply *r)
 {
 	struct abi_cm_accept in;
-	struct cm_id *id;
 	int err;
 
 	memcpy(&in, q->body, sizeof(in));
-	id = id_named(s, in.id, r);
-	if (!id)
-		return -EINVAL;
 	if (!id->conn)
 		return wrong_state(r, "wait for a connection");
 	err = check_private(in.param.private_len, ABI_CM_PRIVATE_MAX, r);
@@ -263,25 +257,30 @@ int cmd_cm_accept(struct session *s, const struct request *q, struct reply *r)
 		id->confirmed |= !err;
 		return failed(err, r);
 	}
-	err = id_is_datagram(id) ? accept_datagrams(s, id, &in.param, r)
-				 : accept_stream(s, id, &in.param, r);
+	err = id_is_datagram(id) ? accept_datagrams(id, &in.param, r)
+				 : accept_stream(id, &in.param, r);
 	if (!err)
 		id->uid = in.uid;
 	return err;
 }
 
-int cmd_cm_reject(struct session *s, const struct request *q, struct reply *r)
+/* CM-08: only rocid itself uses the other reasons. */
+static bool is_of_programs(unsigned reason)
+{
+	return !reason || reason == CM_REJ_CONSUMER || reason == CM_REJ_VENDOR_OPTION;
+}
+
+int cmd_cm_reject(struct cm_id *id, const struct request *q, struct reply *r)
 {
 	struct abi_cm_reject in;
-	struct cm_id *id;
 	int err;
 
 	memcpy(&in, q->body, sizeof(in));
-	id = id_named(s, in.id, r);
-	if (!id)
-		return -EINVAL;
 	if (!id->conn)
 		return wrong_state(r, "wait for a connection");
+	if (!is_of_programs(in.reason))
+		return refuse(r->why, -EINVAL, "a program must reject with reason %u or %u, not %u",
+			CM_REJ_CONSUMER, CM_REJ_VENDOR_OPTION, in.reason);
 	err = check_private(in.private_len, id_is_datagram(id) ? SIDR_REP_PRIVATE : 148, r);
 	if (err)
 		return err;
@@ -290,45 +289,28 @@ int cmd_cm_reject(struct session *s, const struct request *q, struct reply *r)
 		r);
 }
 
-static struct cm_id *connected(struct session *s, const struct request *q, struct reply *r)
+int cmd_cm_disconnect(struct cm_id *id, const struct request *q, struct reply *r)
 {
-	struct abi_handle in;
-	struct cm_id *id;
-
-	memcpy(&in, q->body, sizeof(in)); /* every body here begins with the id */
-	id = id_named(s, in.handle, r);
-	if (id && !id->conn) {
-		wrong_state(r, "connect");
-		return NULL;
-	}
-	return id;
-}
-
-int cmd_cm_disconnect(struct session *s, const struct request *q, struct reply *r)
-{
-	struct cm_id *id = connected(s, q, r);
 	uint64_t now = loop_now_ns();
-	int err;
 
-	if (!id)
-		return -EINVAL;
-	err = cm_disconnect(id->all->cm, id->conn, NULL, 0, now);
-	if (err) /* a REP that has no answer yet is taken back */
-		err = cm_reject(id->all->cm, id->conn, CM_REJ_CONSUMER, NULL, 0, now);
-	return failed(err, r);
+	if (!id->conn)
+		return wrong_state(r, "connect");
+	/* A REP without an answer is withdrawn. As in Linux, ending twice is no error. */
+	if (cm_disconnect(id->all->cm, id->conn, NULL, 0, now))
+		cm_reject(id->all->cm, id->conn, CM_REJ_CONSUMER, NULL, 0, now);
+	return 0;
 }
 
-int cmd_cm_notify(struct session *s, const struct request *q, struct reply *r)
+int cmd_cm_notify(struct cm_id *id, const struct request *q, struct reply *r)
 {
 	struct abi_cm_notify in;
-	struct cm_id *id = connected(s, q, r);
 	int err;
 
 	memcpy(&in, q->body, sizeof(in));
-	if (!id)
-		return -EINVAL;
+	if (!id->conn)
+		return wrong_state(r, "connect");
 	if (in.event != ABI_EVENT_COMM_EST)
-		return refuse(r->why, -EINVAL, "event %u is none that CM needs to know", in.event);
+		return refuse(r->why, -EINVAL, "event %u is not supported: use COMM_EST", in.event);
 	err = cm_established(id->all->cm, id->conn, loop_now_ns());
 	return err == -EISCONN ? 0 : failed(err, r);
 }

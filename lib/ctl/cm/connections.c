@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lib/cm between QP1 and programs: set-up, time, the end. */
+/* Connects lib/cm to QP1 and to programs: set-up, time, shutdown. */
 #include "cm/connections.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ struct connections *connections_create(struct ctl *ctl)
 	return all;
 }
 
-/* A request of which no program can hear, because ids or memory are short, or whose address
+/* Rejects a request that no program can receive, because ids or memory are short, or whose address
  * family its listener does not serve. */
 static void refuse_request(struct connections *all)
 {
@@ -85,10 +85,11 @@ int connections_open(struct connections *all, char why[ABI_SENTENCE_MAX])
 	int err = make_conf(all, &conf);
 
 	if (err)
-		return refuse(why, err, "the kernel gives no random numbers: %s", strerror(-err));
+		return refuse(
+			why, err, "the kernel returned no random numbers: %s", strerror(-err));
 	all->room = calloc(1, cm_size(CONNECTIONS_MAX, CM_LISTENERS_MAX));
 	if (!all->room)
-		return refuse(why, -ENOMEM, "rocid is out of memory");
+		return refuse_memory(why);
 	all->gsi.mad = mad_arrived;
 	all->gsi.arg = all;
 	all->cm = cm_init(
@@ -124,7 +125,7 @@ void connections_destroy(struct connections *all)
 	free(all);
 }
 
-/* Milliseconds until @p at, at least one: a deadline is never waited for in a loop. */
+/* Milliseconds until @p at, at least one, so that the loop never spins on a deadline. */
 static int wait_until(uint64_t at, uint64_t now)
 {
 	if (at == WHEEL_NEVER)

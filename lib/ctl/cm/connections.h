@@ -18,19 +18,20 @@ struct ctl;
 struct session;
 struct session_ops;
 
-/** Both ends of all QPs that a rocid can have, and as many that are about to end. */
+/** Both ends of all QPs of a rocid, and as many connections that are ending. */
 #define CONNECTIONS_MAX	 32768u
 #define CM_LISTENERS_MAX 4096u
-#define CM_SESSION_IDS	 22000u /* ids of one application, requests that it has not read included */
-/** Of a program that asks for none, and the most. `cmtime -c 10000` sends so many before its server
- *  runs; a peer and a program may have as many, see cm_half_room() and CM_SESSION_IDS. */
+#define CM_SESSION_IDS	 22000u /* ids per application, including requests that it has not read */
+/** The backlog of a program that specifies none, and the maximum. `cmtime -c 10000` sends so many
+ *  before its server runs; a peer and a program may have as many, see cm_half_room() and
+ *  CM_SESSION_IDS. */
 #define CM_BACKLOG_DEFAULT 10240u
-/** As many REQs may arrive before a program can run: a shorter backlog would refuse some of them.
+/** So many REQs may arrive before a program can run: a shorter backlog would refuse some of them.
  */
 #define CM_BACKLOG_MIN GSI_ROUND
-/** 10,240 of one peer; 12,288 connections remain when all that may wait do. */
+/** 10,240 for one peer; even if all wait, 12,288 connections remain. */
 #define CM_HALF_OPEN_MAX (CONNECTIONS_MAX / 8 * 5)
-#define CM_UNREAD_MAX	 64u /* events of an id, beyond which commands are refused */
+#define CM_UNREAD_MAX	 64u /* unread events of an id; more commands are refused */
 #define BIND_BUCKETS	 4096u
 
 struct connections {
@@ -41,33 +42,33 @@ struct connections {
 	struct handles ids;	 /* of all sessions */
 	struct handles channels; /* likewise */
 	struct list bound[BIND_BUCKETS];
-	struct list resolving;	    /* RESOLVE_ADDR with a deadline */
-	uint32_t used[SESSION_MAX]; /* ids, by slot of the session */
-	/* of the MAD that lib/cm is working on */
-	uint32_t refused;    /* a new connection that no id could be made for; 0: none */
-	enum cm_rej reason;  /* why */
+	struct list resolving;	    /* a RESOLVE_ADDR with a deadline */
+	uint32_t used[SESSION_MAX]; /* ids, by session slot */
+	/* for the MAD that lib/cm is processing: */
+	uint32_t refused;    /* a new connection for which no id could be created; 0: none */
+	enum cm_rej reason;  /* the reason */
 	struct cm_id *fresh; /* a new connection */
 };
 
-/** @return an empty one, or NULL. */
+/** @return a struct without connections, or NULL. */
 struct connections *connections_create(struct ctl *ctl);
 
 /** Takes QP1 of all ports.  @return 0 or a negative errno with a sentence. */
 int connections_open(struct connections *all, char why[ABI_SENTENCE_MAX]);
 
-/** Gives QP1 back; before the sessions end. NULL is harmless. */
+/** Releases QP1; call it before the sessions end. NULL is harmless. */
 void connections_close(struct connections *all);
 
-/** Frees it, after the sessions. NULL is harmless. */
+/** Frees @p all; call it after the sessions have ended. NULL is harmless. */
 void connections_destroy(struct connections *all);
 
 /** @return milliseconds until it must be called again, -1: never. */
 int connections_poll(struct ctl *ctl, uint64_t now_ms);
 
-/** The GID table of port @p port has changed: ids whose address is gone hear of it. */
+/** The GID table of port @p port has changed: notifies ids whose address no longer exists. */
 void connections_addresses_changed(struct ctl *ctl, uint32_t port);
 
-/** For sessions_init(): the commands of verbs and these. */
+/** For sessions_init(): the commands of verbs and of the communication manager. */
 extern const struct session_ops connection_ops;
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Events of lib/cm, as programs get them. Nothing here calls lib/cm: it is calling us. */
+/* Converts events of lib/cm for programs. Must not call lib/cm, which is the caller. */
 #include <errno.h>
 #include <string.h>
 #include "cm/connections.h"
@@ -16,7 +16,8 @@ static void copy_private(struct abi_cm_param *p, const uint8_t *data, size_t len
 	memcpy(p->private_data, data, len);
 }
 
-/* Depths as the receiver sees them: what the peer begins, we respond to (CM-22). */
+/* Depths from the receiver's view: the requests that the peer initiates are those we respond to
+ * (CM-22). */
 static void req_param(const uint8_t *mad, struct abi_cm_param *p)
 {
 	*p = (struct abi_cm_param){.qpn = (uint32_t)cm_get(mad, CM_F_REQ_QPN),
@@ -38,16 +39,16 @@ static void rep_param(const uint8_t *mad, bool extended, struct abi_cm_param *p)
 		.srq = (uint8_t)cm_get(mad, CM_F_REP_SRQ)};
 }
 
-/* `show errors` has the sentence, too. */
+/* Also records the sentence for `show errors`. */
 static void log_failure(const struct cm_note *n, const char *cause, const char *rule)
 {
-	const struct failed_connection f = {.session = n->id->channel->session,
+	const struct failed_request f = {.session = n->id->channel->session,
 		.qpn = n->id->qpn,
 		.cause = cause,
 		.rule = rule,
 		.text = n->event.why};
 
-	failure_connection(n->id->all->ctl, &f);
+	failure_request(n->id->all->ctl, &f);
 }
 
 static void raise_with(struct cm_id *id, const struct cm_event *e, uint32_t type, int32_t status)
@@ -78,14 +79,14 @@ static void take_addresses(struct cm_id *id, const struct cm_id *listener, const
 	memcpy(id->remote.ip, h->src, 16);
 }
 
-/* A wildcard of IPv4 is for IPv4, and so is one of IPv6 with AFONLY for IPv6. */
+/* An IPv4 wildcard serves only IPv4, and an IPv6 wildcard with AFONLY only IPv6. */
 static bool family_fits(const struct cm_id *listener, const struct cma_hdr *h)
 {
 	return listener->local.family == h->family ||
 	       (listener->local.family == 6 && !listener->afonly);
 }
 
-/* The rest is refused by lib/cm. */
+/* lib/cm refuses other types. */
 static uint8_t qp_type_asked(const struct cm_event *e)
 {
 	if (e->type == CM_EV_SIDR_REQ)
@@ -108,10 +109,10 @@ static struct cm_id *new_id(struct connections *all, const struct cm_event *e, s
 	if (!l || e->private_len < CMA_HDR_LEN || !cma_read(h, e->private_data) ||
 		!family_fits(l, h))
 		return NULL;
-	all->reason = CM_REJ_CONSUMER; /* as Linux */
+	all->reason = CM_REJ_CONSUMER; /* as in Linux */
 	if (l->qp_type != qp_type_asked(e))
 		return NULL;
-	all->reason = CM_REJ_INVALID_GID; /* as Linux: there is none for P_Keys */
+	all->reason = CM_REJ_INVALID_GID; /* as in Linux: there is no reason for P_Keys */
 	if (gsi_pkey_index(all->ctl, e->path) < 0)
 		return NULL;
 	all->reason = CM_REJ_NO_RESOURCES;
@@ -134,7 +135,7 @@ static void on_request(struct connections *all, const struct cm_event *e)
 	struct cm_id *id = new_id(all, e, &h), *l;
 	struct cm_note *n = id ? note_new(id, ABI_CM_CONNECT_REQUEST, 0) : NULL;
 
-	if (!n) { /* the caller of lib/cm rejects it, and forgets the id if there is one */
+	if (!n) { /* the caller of lib/cm rejects it, and destroys the id if there is one */
 		all->refused = e->id;
 		if (id)
 			id->conn = 0, id_destroy(id);
@@ -157,7 +158,7 @@ static void on_request(struct connections *all, const struct cm_event *e)
 	note_raise(n);
 }
 
-/* --- connections that a program knows --------------------------------------------------------- */
+/* --- connections with a program --------------------------------------------------------------- */
 
 static void on_sidr_rep(struct cm_id *id, const struct cm_event *e)
 {
@@ -166,7 +167,7 @@ static void on_sidr_rep(struct cm_id *id, const struct cm_event *e)
 	n = note_new(id, e->reason ? ABI_CM_UNREACHABLE : ABI_CM_ESTABLISHED, (int32_t)e->reason);
 	if (!n)
 		return;
-	if (e->reason) { /* as Linux calls it */
+	if (e->reason) { /* the name that Linux uses */
 		why_no_service(id, e->reason, n->event.why, sizeof(n->event.why));
 		log_failure(n, "rejected", "CM-31");
 		copy_private(&n->event.param, e->private_data, e->private_len);
@@ -191,8 +192,7 @@ static void on_unreachable(struct cm_id *id, const struct cm_event *e)
 	note_raise(n);
 }
 
-/* A REJ after the peer's REP and before our RTU: the program takes it for a refusal, as in Linux.
- */
+/* A REJ after the peer's REP and before our RTU: as in Linux, the program sees a rejection. */
 static bool taken_back(const struct cm_id *id, const struct cm_event *e)
 {
 	return id->active && !id->confirmed && e->mad && mad_attr(e->mad) == CM_REJ;

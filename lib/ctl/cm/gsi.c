@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* QP1 of each port: set-up, and datagrams that arrive. */
+/* QP1 of each port: set-up and received datagrams. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "abi_ring.h"
 #include "abi_wqe.h"
+#include "cm/connections.h"
 #include "cm/gsi.h"
 #include "cm/gsi_impl.h"
 #include "config/parts.h"
@@ -25,13 +26,13 @@
 #include "worker.h"
 
 #define GRH_AREA 40u
-#define IP4_AT	 20u /* of an IPv4 header in the area (CA17 17.4.5.1) */
-/** A slot takes the largest datagram of any path MTU. */
+#define IP4_AT	 20u /* offset of an IPv4 header in the area (CA17 17.4.5.1) */
+/** A slot holds the largest datagram of any path MTU. */
 #define SLOT (GRH_AREA + 4096u + 24u)
 
 /* --- set-up ----------------------------------------------------------------------------------- */
 
-/* A request that is answered at once. */
+/* Executes a command that must not be deferred. */
 static int ask(struct gsi *g, uint32_t type, const void *body, size_t len, int fd, struct reply *r)
 {
 	struct request q = {.msg = {.type = type}, .body_len = len, .fd = fd};
@@ -41,13 +42,24 @@ static int ask(struct gsi *g, uint32_t type, const void *body, size_t len, int f
 	if (len)
 		memcpy(q.body, body, len);
 	err = g->ctl->sessions->ops->run(g->session, &q, r);
-	return err > 0 ? refuse(r->why, -EAGAIN, "rocid's own request has to wait") : err;
+	return err > 0 ? refuse(r->why, -EAGAIN, "rocid's own request was deferred: try again")
+		       : err;
 }
 
 static void close_fds(struct reply *r)
 {
 	while (r->nfds)
 		close(r->fd[--r->nfds]);
+}
+
+/* Receives the deferred reply to a CREATE_AH, which waited for the neighbour. */
+static void replied(struct session *s, const struct abi_msg *msg, const struct reply *r)
+{
+	struct abi_handle_reply out = {0};
+
+	if (!msg->status)
+		memcpy(&out, r->body, sizeof(out));
+	gsi_resolved(&s->ctl->connections->gsi, msg->seq, msg->status, out.handle);
 }
 
 static int hello(struct gsi *g, struct reply *r)
@@ -69,6 +81,7 @@ static int hello(struct gsi *g, struct reply *r)
 		if (all->session[i] && all->session[i]->watch.fd == pair[0])
 			g->session = all->session[i];
 	g->session->own = true;
+	g->session->replied = replied;
 	err = ask(g, ABI_HELLO, &body, sizeof(body), -1, r);
 	close_fds(r);
 	return err;
@@ -82,11 +95,11 @@ static int make_buffer(struct gsi *g, struct reply *r)
 
 	g->buffer_size = (size_t)g->ctl->net->nports * GSI_RECVS * SLOT;
 	if (fd < 0 || ftruncate(fd, (off_t)g->buffer_size)) {
-		err = refuse(r->why, -errno, "no memory for QP1: %s", strerror(errno));
+		err = refuse(r->why, -errno, "out of memory for QP1: %s", strerror(errno));
 	} else {
 		g->buffer = mmap(NULL, g->buffer_size, PROT_READ, MAP_SHARED, fd, 0);
 		err = g->buffer == MAP_FAILED
-			      ? refuse(r->why, -errno, "no memory for QP1: %s", strerror(errno))
+			      ? refuse(r->why, -errno, "out of memory for QP1: %s", strerror(errno))
 			      : 0;
 		g->buffer = err ? NULL : g->buffer;
 	}
@@ -101,7 +114,6 @@ static int make_buffer(struct gsi *g, struct reply *r)
 	return err;
 }
 
-static void replies_ready(struct watch *w);
 static void arrived_ready(struct watch *w);
 
 static int make_cq(struct gsi *g, struct reply *r)
@@ -202,7 +214,7 @@ static int make_qp(struct gsi *g, uint32_t port, struct reply *r)
 	return 0;
 }
 
-/* Workers sleep without looking at the doorbells meanwhile, as worker_wake() follows each ring. */
+/* Workers may sleep without checking these doorbells, because worker_wake() follows each ring. */
 static int promise_to_wake(struct gsi *g, struct reply *r)
 {
 	int err = 0;
@@ -213,7 +225,7 @@ static int promise_to_wake(struct gsi *g, struct reply *r)
 		err = ask(g, ABI_GET_WAKE, &body, sizeof(body), -1, r);
 		close_fds(r);
 	}
-	return err == -EOPNOTSUPP ? 0 : err; /* these never sleep */
+	return err == -EOPNOTSUPP ? 0 : err; /* these workers never sleep */
 }
 
 static int make_parts(struct gsi *g, struct reply *r)
@@ -242,17 +254,14 @@ int gsi_open(struct gsi *g, struct ctl *ctl, char why[ABI_SENTENCE_MAX])
 	g->ctl = ctl;
 	g->waiting = calloc(GSI_WAITING, sizeof(*g->waiting));
 	if (!g->waiting)
-		return refuse(why, -ENOMEM, "rocid is out of memory");
+		return refuse_memory(why);
 	g->arrived.fd = -1;
 	g->fd = -1;
 	err = hello(g, &r);
-	g->replies = (struct watch){.fd = g->fd, .ready = replies_ready};
-	if (!err)
-		err = loop_watch(ctl->loop, &g->replies);
 	if (!err)
 		err = make_parts(g, &r);
 	if (err)
-		return refuse(why, err, "rocid cannot have QP1: %s", r.why);
+		return refuse(why, err, "rocid cannot use QP1: %s", r.why);
 	gsi_poll(g); /* arms */
 	return 0;
 }
@@ -264,7 +273,6 @@ void gsi_close(struct gsi *g)
 	if (g->session)
 		session_close(g->session);
 	g->session = NULL;
-	loop_unwatch(g->ctl->loop, &g->replies);
 	loop_unwatch(g->ctl->loop, &g->arrived);
 	free(g->waiting);
 	g->waiting = NULL;
@@ -274,7 +282,7 @@ void gsi_close(struct gsi *g)
 	memset(g->port, 0, sizeof(g->port));
 }
 
-/* --- arriving --------------------------------------------------------------------------------- */
+/* --- receiving -------------------------------------------------------------------------------- */
 
 static void ipv4_gid(uint8_t gid[16], const uint8_t *ip)
 {
@@ -283,7 +291,7 @@ static void ipv4_gid(uint8_t gid[16], const uint8_t *ip)
 	memcpy(gid + 12, ip, 4);
 }
 
-/* The way back: addresses and traffic class of the packet's IP header or GRH (CM-09). */
+/* The return path: addresses and traffic class from the packet's IP header or GRH (CM-09). */
 static void read_path(const struct gsi *g, const struct abi_cqe *cqe, uint32_t port,
 	const uint8_t *area, struct cm_path *p)
 {
@@ -307,10 +315,10 @@ static void read_path(const struct gsi *g, const struct abi_cqe *cqe, uint32_t p
 		memcpy(p->remote, area + 8, 16);
 		memcpy(p->local, area + 24, 16);
 	}
-	p->tclass &= 0xFC; /* ECN is of the packet, not of the connection */
+	p->tclass &= CM_DSCP;
 }
 
-/* A copy: the memory of the receive is the peer's again with the next one. */
+/* Works on a copy, because the next receive may overwrite the memory. */
 static void take(struct gsi *g, const struct abi_cqe *cqe)
 {
 	uint32_t port = (uint32_t)(cqe->wr_id >> 32), slot = (uint32_t)cqe->wr_id;
@@ -330,16 +338,16 @@ static void take(struct gsi *g, const struct abi_cqe *cqe)
 	g->mad(g->arg, &from, mad, len);
 }
 
-/* Longer than any path MTU, as an Ethernet of larger frames lets it be: its receive serves another
- * one. */
+/* A datagram longer than any path MTU, possible on an Ethernet with larger frames: reposts the
+ * receive. */
 static void too_long(struct gsi *g, const struct abi_cqe *cqe)
 {
 	post_recv(g, (uint32_t)(cqe->wr_id >> 32), (uint32_t)cqe->wr_id);
 	g->strange++;
 }
 
-/* Sends that succeed do not complete. One that failed, say because its P_Key went meanwhile, has
- * left the send queue in SQE, and what was posted after it is flushed (QPS-11). */
+/* Successful sends do not complete. A failed one, for example because its P_Key was removed, has
+ * left the send queue in SQE and flushed later sends (QPS-11). */
 static void send_failed(struct gsi *g, const struct abi_cqe *cqe)
 {
 	if (cqe->status != ABI_WC_WR_FLUSH_ERR)
@@ -418,7 +426,7 @@ bool gsi_poll(struct gsi *g)
 	if (!g->session)
 		return false;
 	n = take_round(g, GSI_ROUND);
-	if (n < GSI_ROUND) { /* what comes before the arming is taken here */
+	if (n < GSI_ROUND) { /* MADs that arrived before the arming are taken here */
 		arm(g);
 		n += take_round(g, GSI_ROUND - n);
 	}
@@ -435,19 +443,4 @@ static void arrived_ready(struct watch *w)
 
 	(void)n;
 	gsi_poll(g);
-}
-
-static void replies_ready(struct watch *w)
-{
-	struct gsi *g = container_of(w, struct gsi, replies);
-	struct {
-		struct abi_msg msg;
-		struct abi_handle_reply body;
-	} in = {0};
-	ssize_t n = recv(w->fd, &in, sizeof(in), MSG_DONTWAIT);
-
-	if (n >= (ssize_t)sizeof(in.msg) && in.msg.type == ABI_CREATE_AH)
-		gsi_resolved(g, in.msg.seq, in.msg.status, in.body.handle);
-	else if (n == 0) /* our session has ended: memory faulted */
-		loop_forget(g->ctl->loop, w);
 }

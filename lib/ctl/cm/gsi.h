@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file cm/gsi.h
- * QP1 of each port as rocid's own (A17.6; CA17-33): a session without a program, whose other end is
- * here, so that quotas, grace periods and readdressing are those of any session. Datagrams in and
- * out; what they say is the owner's affair. Control thread.
+ * QP1 of each port, owned by rocid (A17.6; CA17-33): a session without a program, whose other end
+ * is here, so that quotas, grace periods and readdressing work as for any session. It sends and
+ * receives datagrams; their owner interprets them. Control thread.
  */
 #ifndef CM_GSI_H
 #define CM_GSI_H
@@ -20,16 +20,16 @@ struct ctl;
 struct qp_obj;
 struct session;
 
-#define GSI_AHS	    256u   /* destinations to which MADs go */
-#define GSI_ASKED   128u   /* of them may be looked for at a time, to answer them ... */
-#define GSI_OWN	    192u   /* ... or because a program begins something */
-#define GSI_PENDING 4u	   /* MADs that wait for one of them to be resolved */
+#define GSI_AHS	    256u   /* destinations of MADs */
+#define GSI_ASKED   128u   /* of these, most that are being resolved in order to answer them ... */
+#define GSI_OWN	    192u   /* ... or because a program initiates something */
+#define GSI_PENDING 4u	   /* MADs that wait for the same destination to be resolved */
 #define GSI_RECVS   256u   /* receives per port */
 #define GSI_SENDS   256u   /* sends per port */
 #define GSI_ROUND   64u	   /* MADs per round: others take their turn */
-#define GSI_WAITING 32768u /* MADs that wait to be sent: of each connection one */
-#define GSI_PACE    64u	   /* MADs per millisecond, which the peer's QP1 can take ... */
-#define GSI_BURST   128u   /* ... and how many at once */
+#define GSI_WAITING 32768u /* MADs that wait to be sent: one per connection */
+#define GSI_PACE    64u	   /* MADs per millisecond, a rate that the peer's QP1 can absorb ... */
+#define GSI_BURST   128u   /* ... and as a burst */
 
 struct gsi_waiting {
 	struct cm_path to;
@@ -38,11 +38,11 @@ struct gsi_waiting {
 
 /** QP1 of one port. */
 struct gsi_port {
-	struct qp_obj *qp; /* NULL: a program has it, or none */
+	struct qp_obj *qp; /* NULL: a program owns it, or there is none */
 	uint32_t handle;   /* of the QP */
 	bool stopped;	   /* in SQE */
 	uint32_t posted;   /* sends */
-	uint32_t received; /* receives that were posted */
+	uint32_t received; /* receives posted so far */
 };
 
 /** A destination of MADs. */
@@ -50,7 +50,7 @@ struct gsi_ah {
 	struct cm_path path;
 	uint32_t handle; /* 0: not resolved yet */
 	bool used;
-	bool asked; /* a CREATE_AH is under way */
+	bool asked; /* a CREATE_AH is unfinished */
 	uint32_t npending;
 	uint64_t last_ms;
 	uint8_t pending[GSI_PENDING][MAD_LEN];
@@ -60,7 +60,6 @@ struct gsi {
 	struct ctl *ctl;
 	struct session *session;
 	int fd;		      /* the other end of the session's socket */
-	struct watch replies; /* of CREATE_AH that had to wait */
 	struct watch arrived; /* of the CQ's channel */
 	uint32_t pd, channel, cq;
 	uint32_t lkey;
@@ -68,40 +67,41 @@ struct gsi {
 	size_t buffer_size;
 	uint8_t *ring; /* of the CQ */
 	uint32_t cq_depth, lanes, lane_off, lane_stride;
-	uint32_t taken[WORKER_MAX]; /* CQEs, per lane */
-	bool more;		    /* the last round left some */
+	uint32_t taken[WORKER_MAX]; /* CQEs taken, per lane */
+	bool more;		    /* the last round did not take all */
 	struct gsi_port port[PORT_MAX];
 	struct gsi_ah ah[GSI_AHS];
-	uint32_t nasked;	     /* of them are being looked for */
+	uint32_t nasked;	     /* destinations being resolved */
 	struct gsi_waiting *waiting; /* a ring */
 	uint32_t first, nwaiting;
 	uint32_t paced; /* MADs that may be sent now */
 	uint64_t paced_ms;
-	uint64_t unresolved; /* MADs dropped: nobody answers for the destination */
+	uint64_t unresolved; /* MADs dropped: the destination did not resolve */
 	uint64_t full;	     /* MADs dropped: no room in the send queue */
-	uint64_t strange;    /* datagrams dropped: not from a QP1, or no address of ours */
-	/** A MAD arrived; the owner's. */
+	uint64_t strange;    /* datagrams dropped: not from a QP1, or not to an address of ours */
+	/** Called for each received MAD; set by the owner. */
 	void (*mad)(void *arg, const struct cm_path *from, const uint8_t *mad, size_t len);
 	void *arg;
 };
 
-/** Opens QP1 of all ports. @return 0 or a negative errno with a sentence; call gsi_close() then. */
+/** Opens QP1 of all ports. @return 0, or a negative errno with a sentence, after which gsi_close()
+ *  must be called. */
 int gsi_open(struct gsi *g, struct ctl *ctl, char why[ABI_SENTENCE_MAX]);
 
-/** Before the sessions end. */
+/** Closes QP1; call it before the sessions end. */
 void gsi_close(struct gsi *g);
 
-/** Sends @p mad: at once, or in its turn where many are to be sent, or when the destination is
- *  known. */
+/** Sends @p mad: at once, in its turn if many are queued, or when its destination is resolved. */
 void gsi_send(struct gsi *g, const struct cm_path *to, const uint8_t mad[MAD_LEN]);
 
-/** Sends what waits, as far as it may.  @return whether more waits: call again in 1 ms. */
+/** Sends queued MADs as far as the pace allows.  @return whether more are queued: call again in 1
+ *  ms. */
 bool gsi_flush(struct gsi *g);
 
-/** Takes what has arrived. @return true while there is more. */
+/** Processes received datagrams. @return true while there are more. */
 bool gsi_poll(struct gsi *g);
 
-/** @return the index of the GID table entry from which MADs along @p path leave, or -1. */
+/** @return the index of the GID table entry that MADs along @p path are sent from, or -1. */
 int gsi_sgid_index(const struct ctl *ctl, const struct cm_path *path);
 
 /** @return the index of the P_Key of @p path in the table of its port, or -1. */

@@ -7,7 +7,7 @@
 
 struct gsi;
 
-/** The answer to the CREATE_AH of destination @p index. */
+/** Handles the reply to the CREATE_AH for destination @p index. */
 void gsi_resolved(struct gsi *g, uint32_t index, int32_t status, uint32_t handle);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* MADs that leave QP1, and the address handles that they need. */
+/* Outgoing MADs of QP1, and the address handles that they need. */
 #include <errno.h>
 #include <string.h>
 #include "abi_ring.h"
@@ -24,8 +24,8 @@ int gsi_sgid_index(const struct ctl *ctl, const struct cm_path *path)
 	return gid_find(&ctl->net->port[path->port].gids.table, path->local, path->net, path->vid);
 }
 
-/* The high bit says what kind of member each end is, not which partition it means. As a full member
- * if rocid is one: limited members do not hear each other (CA17-27). */
+/* The high bit tells the membership of each end, not the partition. Prefers a full membership of
+ * rocid, because limited members cannot communicate with each other (CA17-27). */
 int gsi_pkey_index(const struct ctl *ctl, const struct cm_path *path)
 {
 	const struct port *port = &ctl->dp->ports->port[path->port];
@@ -44,7 +44,7 @@ int gsi_pkey_index(const struct ctl *ctl, const struct cm_path *path)
 	return found;
 }
 
-/* The refusal of a REQ that names a foreign partition leaves in one of ours. */
+/* The rejection of a REQ for a foreign partition is sent in one of our own. */
 static int any_pkey_index(const struct ctl *ctl, const struct cm_path *path)
 {
 	const struct port *port = &ctl->dp->ports->port[path->port];
@@ -90,8 +90,8 @@ static bool has_room(const struct gsi_port *p)
 
 /* CM-01: from QP1 to QP1 with its Q_Key and the path's P_Key, a whole MAD in one packet.
  *
- * There is room, but perhaps not for all that waited for a destination: the protocol repeats what
- * is lost. */
+ * The caller checks for room, but not for all MADs that waited for a destination: the protocol
+ * repeats lost ones. */
 static void post(struct gsi *g, const struct gsi_ah *a, const uint8_t mad[MAD_LEN])
 {
 	struct gsi_port *p = &g->port[a->path.port];
@@ -104,7 +104,7 @@ static void post(struct gsi *g, const struct gsi_ah *a, const uint8_t mad[MAD_LE
 		g->full++;
 		return;
 	}
-	if (pkey < 0) /* in no partition: an index without a P_Key would end QP1 (SQE) */
+	if (pkey < 0) /* not in the partition: a send without a valid P_Key would put QP1 in SQE */
 		return;
 	w->imm = 0;
 	w->wr_id = (uint64_t)a->path.port << 32 | p->posted;
@@ -150,8 +150,8 @@ static struct gsi_ah *known(struct gsi *g, const struct cm_path *path)
 	return NULL;
 }
 
-/* A place for @p path, perhaps that of the one that was longest without use. No request that waits
- * to be sent may name it (UD-16). */
+/* @return a place for @p path, perhaps that of the least recently used destination. No request that
+ * waits to be sent may use that (UD-16). */
 static struct gsi_ah *place(struct gsi *g, const struct cm_path *path)
 {
 	struct gsi_ah *oldest = NULL;
@@ -220,10 +220,10 @@ static void resolve(struct gsi *g, struct gsi_ah *a, int sgid_index)
 	gsi_resolved(g, q.msg.seq, err, out.handle);
 }
 
-/* --- in turn ---------------------------------------------------------------------------------- */
+/* --- queueing --------------------------------------------------------------------------------- */
 
-/* Destinations that may be looked for at a time: strangers from forged addresses make rocid look
- * for those that it answers, but not for those to which programs connect. */
+/* Most destinations that may be resolving at once: forged addresses make rocid resolve those that
+ * it answers, and must not block those to which programs connect. */
 static uint32_t lookups(const uint8_t mad[MAD_LEN])
 {
 	switch (mad_attr(mad)) {
@@ -236,7 +236,7 @@ static uint32_t lookups(const uint8_t mad[MAD_LEN])
 	}
 }
 
-/* @return false: it has to wait. */
+/* @return false: the MAD has to wait. */
 static bool send_now(struct gsi *g, const struct cm_path *to, const uint8_t mad[MAD_LEN])
 {
 	int sgid = gsi_sgid_index(g->ctl, to);
@@ -249,7 +249,7 @@ static bool send_now(struct gsi *g, const struct cm_path *to, const uint8_t mad[
 	if (!g->paced || !has_room(&g->port[to->port]))
 		return false;
 	a = known(g, to);
-	/* Those that answer for nothing, as forged sources do, keep nobody else waiting. */
+	/* Destinations that never resolve, such as forged sources, delay nobody else. */
 	if (!a && g->nasked >= lookups(mad)) {
 		g->unresolved++;
 		return true;
@@ -262,7 +262,7 @@ static bool send_now(struct gsi *g, const struct cm_path *to, const uint8_t mad[
 	a->last_ms = loop_now_ms();
 	if (a->handle) {
 		post(g, a, mad);
-	} else if (a->npending == GSI_PENDING) { /* the protocol repeats what is lost */
+	} else if (a->npending == GSI_PENDING) { /* the protocol repeats lost MADs */
 		g->full++;
 	} else {
 		memcpy(a->pending[a->npending++], mad, MAD_LEN);
@@ -272,8 +272,8 @@ static bool send_now(struct gsi *g, const struct cm_path *to, const uint8_t mad[
 	return true;
 }
 
-/* A program with a thousand connections that ends sends a thousand DREQs, of which the peer's QP1
- * would lose most if they came at once. */
+/* When a program with a thousand connections ends, it sends a thousand DREQs, most of which the
+ * peer's QP1 would lose if they came at once. */
 static void refill(struct gsi *g)
 {
 	uint64_t now = loop_now_ms(), passed = now - g->paced_ms;
@@ -298,7 +298,7 @@ bool gsi_flush(struct gsi *g)
 		g->first = (g->first + 1) % GSI_WAITING;
 		g->nwaiting--;
 	}
-	g->first = 0; /* memory that was used, again */
+	g->first = 0; /* reuse memory that was touched before */
 	return false;
 }
 

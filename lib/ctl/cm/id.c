@@ -41,8 +41,8 @@ struct cm_channel *channel_named(struct session *s, uint32_t handle, struct repl
 
 /* --- events ----------------------------------------------------------------------------------- */
 
-/* The pipe is readable exactly while events wait. A program that reads from it hurts only itself:
- * neither end blocks us. */
+/* Keeps the pipe readable exactly while events are queued. A program that reads from it harms only
+ * itself: neither end blocks us. */
 static void show_events(struct cm_channel *ch, bool before)
 {
 	bool now = !list_empty(&ch->events);
@@ -78,11 +78,10 @@ int id_may_raise(const struct cm_id *id, char why[ABI_SENTENCE_MAX])
 	if (id->unread < CM_UNREAD_MAX)
 		return 0;
 	return refuse(why, -ENOBUFS,
-		"%u events of this id wait to be read: take them from its channel first",
-		id->unread);
+		"%u events of this id are unread: read them from its channel first", id->unread);
 }
 
-/* It is on no queue from now on. */
+/* After this it is on no queue. */
 static void note_free(struct cm_note *n)
 {
 	if (n->id->request == n)
@@ -125,7 +124,7 @@ static void drop_events(struct cm_id *id)
 	show_events(ch, before);
 }
 
-/* Those of a listener have the requests among them, in their order. */
+/* A listener's events include its requests, in order. */
 static void move_events(struct cm_id *id, struct cm_channel *to)
 {
 	bool before = !list_empty(&id->channel->events), to_before = !list_empty(&to->events);
@@ -140,17 +139,11 @@ static void move_events(struct cm_id *id, struct cm_channel *to)
 	show_events(to, to_before);
 }
 
-int cmd_cm_get_event(struct session *s, const struct request *q, struct reply *r)
+int cmd_cm_get_event(struct cm_channel *ch, const struct request *q, struct reply *r)
 {
-	struct abi_handle in;
-	struct cm_channel *ch;
 	struct cm_note *n;
 	struct list *l;
 
-	memcpy(&in, q->body, sizeof(in));
-	ch = channel_named(s, in.handle, r);
-	if (!ch)
-		return -EINVAL;
 	l = list_pop(&ch->events);
 	if (!l)
 		return refuse(r->why, -EAGAIN, "no event is pending");
@@ -192,7 +185,7 @@ struct cm_id *id_create(struct cm_channel *ch, uint16_t ps, uint8_t qp_type, uin
 	return id;
 }
 
-/* A new connection of the listener that no program has heard of. */
+/* @return a new connection of the listener whose request no program has received, or NULL. */
 static struct cm_id *unheard(const struct cm_id *listener)
 {
 	for (struct list *l = listener->events.next; l != &listener->events; l = l->next) {
@@ -204,7 +197,7 @@ static struct cm_id *unheard(const struct cm_id *listener)
 	return NULL;
 }
 
-/* They end with the listener. */
+/* Destroys them with the listener. */
 static void drop_requests(struct cm_id *listener)
 {
 	struct cm_id *id;
@@ -221,7 +214,7 @@ static void move_id(struct cm_id *id, struct cm_channel *to)
 	id->channel = to;
 }
 
-/* Requests that no program has taken yet move with their listener. */
+/* Requests that no program has received move with their listener. */
 static void migrate(struct cm_id *id, struct cm_channel *to)
 {
 	move_id(id, to);
@@ -253,7 +246,7 @@ void id_destroy(struct cm_id *id)
 	free(id);
 }
 
-/* The port space decides; that of IB alone has all types. */
+/* The port space decides; only that of IB allows all types. */
 static bool type_fits(const struct abi_cm_create_id *in)
 {
 	bool datagrams = in->ps == ABI_CM_PS_UDP || in->ps == ABI_CM_PS_IPOIB;
@@ -261,17 +254,13 @@ static bool type_fits(const struct abi_cm_create_id *in)
 	return in->ps == ABI_CM_PS_IB || datagrams == (in->qp_type == ABI_QPT_UD);
 }
 
-int cmd_cm_create_id(struct session *s, const struct request *q, struct reply *r)
+int cmd_cm_create_id(struct cm_channel *ch, const struct request *q, struct reply *r)
 {
 	struct abi_cm_create_id in;
 	struct abi_handle_reply out;
-	struct cm_channel *ch;
 	struct cm_id *id;
 
 	memcpy(&in, q->body, sizeof(in));
-	ch = channel_named(s, in.channel, r);
-	if (!ch)
-		return -EINVAL;
 	if (in.ps != ABI_CM_PS_TCP && in.ps != ABI_CM_PS_UDP && in.ps != ABI_CM_PS_IB &&
 		in.ps != ABI_CM_PS_IPOIB)
 		return refuse(r->why, -EINVAL,
@@ -284,39 +273,31 @@ int cmd_cm_create_id(struct session *s, const struct request *q, struct reply *r
 	id = id_create(ch, in.ps, in.qp_type, in.uid);
 	if (!id)
 		return refuse(r->why, -ENOMEM,
-			"no room for another CM id: an application may have %u; destroy some",
+			"no room for another CM id: an application may have %u, so destroy some",
 			CM_SESSION_IDS);
 	out.handle = id->handle;
 	reply_body(r, &out, sizeof(out));
 	return 0;
 }
 
-int cmd_cm_destroy_id(struct session *s, const struct request *q, struct reply *r)
+int cmd_cm_destroy_id(struct cm_id *id, const struct request *q, struct reply *r)
 {
 	struct abi_cm_destroyed out;
-	struct abi_handle in;
-	struct cm_id *id;
 
-	memcpy(&in, q->body, sizeof(in));
-	id = id_named(s, in.handle, r);
-	if (!id)
-		return -EINVAL;
 	out.events_reported = id->reported;
 	id_destroy(id);
 	reply_body(r, &out, sizeof(out));
 	return 0;
 }
 
-int cmd_cm_migrate_id(struct session *s, const struct request *q, struct reply *r)
+int cmd_cm_migrate_id(struct cm_id *id, const struct request *q, struct reply *r)
 {
 	struct abi_cm_destroyed out;
 	struct abi_cm_migrate in;
 	struct cm_channel *ch;
-	struct cm_id *id;
 
 	memcpy(&in, q->body, sizeof(in));
-	id = id_named(s, in.id, r);
-	ch = id ? channel_named(s, in.channel, r) : NULL;
+	ch = channel_named(id->channel->session, in.channel, r);
 	if (!ch)
 		return -EINVAL;
 	out.events_reported = id->reported;
@@ -328,8 +309,8 @@ int cmd_cm_migrate_id(struct session *s, const struct request *q, struct reply *
 
 /* --- channels --------------------------------------------------------------------------------- */
 
-/* The program's end of the pipe, and ours of the same pipe. O_NONBLOCK belongs to an open file
- * description: a program that clears it must not make us wait, so ours is another one. */
+/* Makes the program's end of a pipe, and our end. O_NONBLOCK belongs to an open file description,
+ * so ours must be a different one: a program that clears the flag must not make us wait. */
 static int make_pipe(struct cm_channel *ch)
 {
 	char path[32];
@@ -383,7 +364,7 @@ int cmd_cm_open(struct session *s, const struct request *q, struct reply *r)
 	if (err)
 		return err;
 	ch = calloc(1, sizeof(*ch));
-	err = ch ? make_channel(s, ch, r) : refuse(r->why, -ENOMEM, "rocid is out of memory");
+	err = ch ? make_channel(s, ch, r) : refuse_memory(r->why);
 	if (err) {
 		quota_give(s, channel_charge, ARRAY_SIZE(channel_charge));
 		free(ch);
@@ -410,15 +391,8 @@ void channel_destroy(struct cm_channel *ch)
 	free(ch);
 }
 
-int cmd_cm_close(struct session *s, const struct request *q, struct reply *r)
+int cmd_cm_close(struct cm_channel *ch, const struct request *q, struct reply *r)
 {
-	struct cm_channel *ch;
-	struct abi_handle in;
-
-	memcpy(&in, q->body, sizeof(in));
-	ch = channel_named(s, in.handle, r);
-	if (!ch)
-		return -EINVAL;
 	channel_destroy(ch);
 	return 0;
 }

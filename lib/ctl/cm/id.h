@@ -21,7 +21,7 @@ struct session;
 struct cm_channel {
 	struct session *session;
 	uint32_t handle;
-	int fd[2];	    /* a pipe, with one byte while events wait */
+	int fd[2];	    /* a pipe, holding one byte while events are queued */
 	struct list ids;    /* cm_id.node */
 	struct list events; /* cm_note.node, oldest first */
 };
@@ -30,9 +30,9 @@ enum cm_id_state {
 	ID_IDLE,
 	ID_RESOLVING,
 	ID_ADDR,  /* resolved */
-	ID_ROUTE, /* likewise */
+	ID_ROUTE, /* resolved */
 	ID_LISTEN,
-	ID_CONNECT, /* it has, or had, a connection */
+	ID_CONNECT, /* it has or had a connection */
 	ID_STATES,
 };
 
@@ -41,10 +41,11 @@ struct cm_id {
 	struct cm_channel *channel;
 	struct list node;
 	struct list events;	 /* cm_note.of, unread */
-	struct cm_note *request; /* the unread event that it is new; it is on the listener's list */
-	uint32_t unread;	 /* events about it */
+	struct cm_note *request; /* of a new id: its unread CONNECT_REQUEST, which is on the
+				    listener's list */
+	uint32_t unread;	 /* unread events */
 	uint32_t handle;
-	uint32_t reported; /* events that the program has taken */
+	uint32_t reported; /* events that the program has read */
 	uint64_t uid;
 	uint16_t ps; /* enum abi_cm_ps */
 	uint8_t qp_type;
@@ -52,18 +53,19 @@ struct cm_id {
 	struct abi_cm_addr local, remote;
 	struct list bind_node; /* in connections.bound, if `bound` */
 	bool bound, reuse, afonly;
-	bool active;	/* it connects, or has */
-	bool confirmed; /* its RTU is sent */
+	bool chosen;	/* source and device were chosen by a RESOLVE_ADDR */
+	bool active;	/* the active side */
+	bool confirmed; /* its RTU was sent */
 	bool has_path;
 	bool address_gone;	  /* reported to the program */
 	uint8_t tos, ack_timeout; /* set by options */
 	bool has_ack_timeout;
 	struct cm_path path;
 	uint32_t conn;	   /* of lib/cm; 0: none */
-	uint32_t qpn;	   /* that the program named */
+	uint32_t qpn;	   /* named by the program */
 	uint32_t listener; /* of lib/cm, in ID_LISTEN */
 	uint32_t parent;   /* handle of the listener of a new id; 0: none */
-	uint32_t psn;	   /* where the peer begins */
+	uint32_t psn;	   /* the peer's starting PSN */
 	uint8_t resp_res, init_depth;
 	/* RESOLVE_ADDR */
 	struct neigh_query query;
@@ -74,41 +76,42 @@ struct cm_id {
 /** An event that waits for CM_GET_EVENT. */
 struct cm_note {
 	struct list node;     /* of the channel */
-	struct list of;	      /* of `counts` */
-	struct cm_id *id;     /* that it is about */
-	struct cm_id *counts; /* whose `reported` it counts to: of a CONNECT_REQUEST the listener */
+	struct list of;	      /* of the id `counts` */
+	struct cm_id *id;     /* the subject */
+	struct cm_id *counts; /* the id whose `reported` includes it: for a CONNECT_REQUEST, the
+				 listener */
 	struct abi_cm_event event;
 };
 
-/** @return whether the QP type is of datagrams. */
+/** @return whether the QP type uses datagrams. */
 static inline bool id_is_datagram(const struct cm_id *id)
 {
 	return id->qp_type == ABI_QPT_UD;
 }
 
-/** The id of @p s with that handle; NULL: refused with -EINVAL. */
+/** @return the id of @p s with that handle; NULL: refused with -EINVAL. */
 struct cm_id *id_named(struct session *s, uint32_t handle, struct reply *r);
 struct cm_channel *channel_named(struct session *s, uint32_t handle, struct reply *r);
 
-/** @return a new id at @p ch, or NULL: no room. */
+/** @return a new id on @p ch, or NULL: no room. */
 struct cm_id *id_create(struct cm_channel *ch, uint16_t ps, uint8_t qp_type, uint64_t uid);
 
-/** Ends it in any state; the peer learns of it. */
+/** Destroys it in any state; the peer is notified. */
 void id_destroy(struct cm_id *id);
 
-/** Ends the channel and its ids. */
+/** Destroys the channel and its ids. */
 void channel_destroy(struct cm_channel *ch);
 
-/** @return an event for @p id, to be filled in and raised; NULL: no memory. */
+/** @return an event for @p id, to be filled in and raised; NULL: out of memory. */
 struct cm_note *note_new(struct cm_id *id, uint32_t type, int32_t status);
 
-/** @return 0, or -ENOBUFS with a sentence: so many events of the id wait that none may follow. */
+/** @return 0, or -ENOBUFS with a sentence: too many events of the id are unread. */
 int id_may_raise(const struct cm_id *id, char why[ABI_SENTENCE_MAX]);
 
-/** Appends it to the queue of the id's channel. */
+/** Appends the event to the queue of the id's channel. */
 void note_raise(struct cm_note *n);
 
-/** The same at once, for an event without more. */
+/** Creates and raises an event that has no further details. */
 void id_raise(struct cm_id *id, uint32_t type, int32_t status, const char *why);
 
 /* bind.c */
@@ -117,55 +120,63 @@ void id_raise(struct cm_id *id, uint32_t type, int32_t status, const char *why);
  *  sentence. */
 int id_bind(struct cm_id *id, const struct abi_cm_addr *a, char why[ABI_SENTENCE_MAX]);
 void id_unbind(struct cm_id *id);
-/** Whether another listener has the address. */
+/** Checks whether another listener has the address. */
 int id_check_listen(struct cm_id *id, char why[ABI_SENTENCE_MAX]);
 bool addr_is_any(const struct abi_cm_addr *a);
 bool addr_is_loopback(const struct abi_cm_addr *a);
-/** Whether an id that is bound to @p a has a device: to a loopback address it has none, and listens
- *  at all, as with Linux. libfabric takes an id with a device for one of a real address. */
+/** @return whether an id that is bound to @p a has a device. As in Linux, one bound to a loopback
+ *  address has none and listens at all addresses; libfabric takes an id with a device for one with
+ *  a real address. */
 bool addr_has_device(const struct abi_cm_addr *a);
 
 /* resolve.c */
 
-/** Gives up a RESOLVE_ADDR. */
+/** Cancels a RESOLVE_ADDR. */
 void id_stop_resolving(struct cm_id *id);
 /** @return milliseconds until the next deadline; -1: none. */
 int resolving_poll(struct connections *all, uint64_t now_ms);
-/** Sets the device of @p id by its local address, if a port has it. */
+/** Sets the device of @p id from its local address, if a port has that. */
 bool id_take_device(struct cm_id *id);
 /** Raises ADDR_CHANGE, once, if no port has the address of @p id any more. */
 void id_check_address(struct cm_id *id);
 
 /* why.c */
 
-/** A sentence for a REJ of @p id, or for a peer that did not answer. */
+/** Writes a sentence for a REJ of @p id, or for a peer that did not answer. */
 void why_rejected(const struct cm_id *id, unsigned reason, char *to, size_t size);
 void why_no_service(const struct cm_id *id, unsigned status, char *to, size_t size);
 void why_unreachable(const struct cm_id *id, unsigned message, char *to, size_t size);
 
+/* connect.c */
+
+/** @return the packet lifetime of its path: derived from the ACK timeout, if one is set, as in IBA
+ *  12.7.34. */
+uint8_t id_packet_life(const struct cm_id *id);
+
 /* attributes.c */
 void id_ah(const struct cm_id *id, struct abi_ah_attr *ah);
 
-/* Handlers, as session_ops.run. */
+/* Handlers with the signature of session_ops.run; the body begins with the session's own channel or
+ * id. */
 int cmd_cm_open(struct session *s, const struct request *q, struct reply *r);
-int cmd_cm_close(struct session *s, const struct request *q, struct reply *r);
-int cmd_cm_create_id(struct session *s, const struct request *q, struct reply *r);
-int cmd_cm_destroy_id(struct session *s, const struct request *q, struct reply *r);
-int cmd_cm_migrate_id(struct session *s, const struct request *q, struct reply *r);
-int cmd_cm_get_event(struct session *s, const struct request *q, struct reply *r);
-int cmd_cm_bind(struct session *s, const struct request *q, struct reply *r);
-int cmd_cm_resolve_addr(struct session *s, const struct request *q, struct reply *r);
-int cmd_cm_resolve_route(struct session *s, const struct request *q, struct reply *r);
-int cmd_cm_listen(struct session *s, const struct request *q, struct reply *r);
-int cmd_cm_connect(struct session *s, const struct request *q, struct reply *r);
-int cmd_cm_accept(struct session *s, const struct request *q, struct reply *r);
-int cmd_cm_reject(struct session *s, const struct request *q, struct reply *r);
-int cmd_cm_disconnect(struct session *s, const struct request *q, struct reply *r);
-int cmd_cm_notify(struct session *s, const struct request *q, struct reply *r);
-int cmd_cm_query(struct session *s, const struct request *q, struct reply *r);
-int cmd_cm_init_qp_attr(struct session *s, const struct request *q, struct reply *r);
-int cmd_cm_set_option(struct session *s, const struct request *q, struct reply *r);
-int cmd_cm_join(struct session *s, const struct request *q, struct reply *r);
-int cmd_cm_leave(struct session *s, const struct request *q, struct reply *r);
+int cmd_cm_close(struct cm_channel *ch, const struct request *q, struct reply *r);
+int cmd_cm_create_id(struct cm_channel *ch, const struct request *q, struct reply *r);
+int cmd_cm_destroy_id(struct cm_id *id, const struct request *q, struct reply *r);
+int cmd_cm_migrate_id(struct cm_id *id, const struct request *q, struct reply *r);
+int cmd_cm_get_event(struct cm_channel *ch, const struct request *q, struct reply *r);
+int cmd_cm_bind(struct cm_id *id, const struct request *q, struct reply *r);
+int cmd_cm_resolve_addr(struct cm_id *id, const struct request *q, struct reply *r);
+int cmd_cm_resolve_route(struct cm_id *id, const struct request *q, struct reply *r);
+int cmd_cm_listen(struct cm_id *id, const struct request *q, struct reply *r);
+int cmd_cm_connect(struct cm_id *id, const struct request *q, struct reply *r);
+int cmd_cm_accept(struct cm_id *id, const struct request *q, struct reply *r);
+int cmd_cm_reject(struct cm_id *id, const struct request *q, struct reply *r);
+int cmd_cm_disconnect(struct cm_id *id, const struct request *q, struct reply *r);
+int cmd_cm_notify(struct cm_id *id, const struct request *q, struct reply *r);
+int cmd_cm_query(struct cm_id *id, const struct request *q, struct reply *r);
+int cmd_cm_init_qp_attr(struct cm_id *id, const struct request *q, struct reply *r);
+int cmd_cm_set_option(struct cm_id *id, const struct request *q, struct reply *r);
+int cmd_cm_join(struct cm_id *id, const struct request *q, struct reply *r);
+int cmd_cm_leave(struct cm_id *id, const struct request *q, struct reply *r);
 
 #endif

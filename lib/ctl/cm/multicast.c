@@ -5,6 +5,7 @@
 #include "cm/connections.h"
 #include "cm/id.h"
 #include "config/parts.h"
+#include "headers.h"
 #include "refuse.h"
 #include "session/message.h"
 #include "session/session.h"
@@ -13,45 +14,51 @@
 #define QKEY_RDMA_UDP 0x01234567u
 #define QPN_MULTICAST 0xFFFFFFu
 
-/* The event tells all that the program needs; rocid keeps the number alone. */
-int cmd_cm_join(struct session *s, const struct request *q, struct reply *r)
+/* The MGID of an address: for IPv4 over RoCEv1, as Linux forms it, an IPv6 group of global scope.
+ */
+static void mgid_of(uint8_t mgid[16], const struct abi_cm_addr *a, uint8_t net)
+{
+	memcpy(mgid, a->ip, 16);
+	if (a->family == 4 && net == NET_ROCEV1) {
+		mgid[0] = 0xFF;
+		mgid[1] = 0x0E;
+	}
+}
+
+/* The event carries everything that the program needs; rocid keeps only the number. */
+int cmd_cm_join(struct cm_id *id, const struct request *q, struct reply *r)
 {
 	struct abi_handle_reply out;
 	struct abi_cm_join in;
 	struct cm_note *n;
-	struct cm_id *id;
 	int err;
 
 	memcpy(&in, q->body, sizeof(in));
-	id = id_named(s, in.id, r);
-	if (!id)
-		return -EINVAL;
 	if (!id->has_path)
 		return refuse(
 			r->why, -EINVAL, "the id has no device: bind it or resolve an address");
+	if (!id_is_datagram(id))
+		return refuse(r->why, -EINVAL, "only ids of UDP and IPoIB can join groups");
 	if (av_is_unicast(in.addr.ip))
-		return refuse(r->why, -EINVAL, "the address is none of a multicast group");
+		return refuse(r->why, -EINVAL, "the address is not a multicast address");
 	err = id_may_raise(id, r->why);
 	if (err)
 		return err;
 	n = note_new(id, ABI_CM_MULTICAST_JOIN, 0);
 	if (!n)
-		return refuse(r->why, -ENOMEM, "rocid is out of memory");
+		return refuse_memory(r->why);
 	n->event.uid = in.uid;
 	n->event.param.qpn = QPN_MULTICAST;
 	n->event.param.qkey = QKEY_RDMA_UDP;
 	id_ah(id, &n->event.ah);
-	memcpy(n->event.ah.dgid, in.addr.ip, 16);
+	mgid_of(n->event.ah.dgid, &in.addr, id->path.net);
 	out.handle = id->handle;
 	note_raise(n);
 	reply_body(r, &out, sizeof(out));
 	return 0;
 }
 
-int cmd_cm_leave(struct session *s, const struct request *q, struct reply *r)
+int cmd_cm_leave(struct cm_id *id, const struct request *q, struct reply *r)
 {
-	struct abi_handle in;
-
-	memcpy(&in, q->body, sizeof(in));
-	return id_named(s, in.handle, r) ? 0 : -EINVAL;
+	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which device, GID and neighbour lead to an address. */
+/* Finds the device, GID and neighbour that lead to an address. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,8 +27,8 @@ struct place {
 	const struct gid_entry *e;
 };
 
-/* The operator of the side that begins chooses the protocol of its connections, as by Linux'
- * default_roce_mode. */
+/* The active side's operator chooses the protocol of its connections, as with default_roce_mode in
+ * Linux. */
 static bool fits(const struct ctl *ctl, const struct gid_entry *e, uint8_t family)
 {
 	if (!e->valid || gid_is_ip4(e->gid) != (family == 4))
@@ -45,8 +45,8 @@ static unsigned common_bits(const uint8_t a[16], const uint8_t b[16])
 	return n;
 }
 
-/* The entry with the address @p gid, or, if that is NULL, the one nearest to @p dst among those of
- * netdev @p ifindex (0: any). */
+/* Finds the entry with address @p gid or, if NULL, the one closest to @p dst among those of netdev
+ * @p ifindex (0: any). */
 static bool find_entry(const struct ctl *ctl, uint8_t family, const uint8_t *gid,
 	const uint8_t *dst, uint32_t ifindex, struct place *out)
 {
@@ -103,8 +103,8 @@ bool id_take_device(struct cm_id *id)
 	return true;
 }
 
-/* The source of packets to @p dst: of a wildcard what the kernel's routes or the static tables
- * say. */
+/* Chooses the source of packets to @p dst: for a wildcard, from the kernel's routes or the static
+ * tables. */
 static int choose_source(struct cm_id *id, const struct abi_cm_addr *dst, struct place *p,
 	char why[ABI_SENTENCE_MAX])
 {
@@ -132,7 +132,7 @@ void id_check_address(struct cm_id *id)
 	bool gone = gsi_sgid_index(id->all->ctl, &id->path) < 0;
 	char why[ABI_WHY_MAX / 2], text[GID_TEXT];
 
-	if (gone && !id->address_gone) {
+	if (gone && !id->address_gone && id->unread < CM_UNREAD_MAX) {
 		snprintf(why, sizeof(why),
 			"port %u lost the address %s: add it again, or connect from another one",
 			id->path.port + 1u, gid_text(id->path.local, text));
@@ -152,13 +152,27 @@ void id_stop_resolving(struct cm_id *id)
 	id->state = ID_IDLE;
 }
 
-/* As Linux: nobody answered in time, whatever ARP says. */
+/* As in Linux: unless the program chose the source, the next RESOLVE_ADDR of the id may need
+ * another one. */
+static void unchoose(struct cm_id *id)
+{
+	if (!id->chosen)
+		return;
+	id->chosen = id->has_path = false;
+	memset(id->local.ip, 0, sizeof(id->local.ip));
+	if (id->local.family == 4)
+		memset(id->local.ip + 10, 0xFF, 2);
+}
+
+/* As in Linux, the failure is reported as a timeout, whatever ARP says. */
 static void finish(struct cm_id *id, int err, const char *why)
 {
 	if (err == -EHOSTUNREACH)
 		err = -ETIMEDOUT;
 	if (id->state == ID_RESOLVING)
 		list_del(&id->resolve_node);
+	if (err)
+		unchoose(id);
 	id->state = err ? ID_IDLE : ID_ADDR;
 	id_raise(id, err ? ABI_CM_ADDR_ERROR : ABI_CM_ADDR_RESOLVED, err, why);
 }
@@ -183,13 +197,14 @@ int resolving_poll(struct connections *all, uint64_t now_ms)
 		}
 		neigh_cancel(&id->query);
 		finish(id, -ETIMEDOUT,
-			"nobody answered for the address in time: check that the peer is up, and "
+			"no neighbour answered for the address in time: check that the peer is up, "
+			"and "
 			"the address");
 	}
 	return wait;
 }
 
-/* The address on the wire: a loopback address is that of the device. */
+/* Stores the address on the wire; for a loopback address, that is the device's. */
 static void set_remote(struct cm_id *id, const struct abi_cm_addr *dst)
 {
 	id->remote = *dst;
@@ -213,10 +228,24 @@ static int look_up(struct cm_id *id, uint32_t timeout_ms, char why[ABI_SENTENCE_
 		list_push(&id->all->resolving, &id->resolve_node);
 		return 0;
 	}
-	if (err == -ENETUNREACH)
+	if (err == -ENETUNREACH) {
+		unchoose(id);
 		return err;
+	}
 	finish(id, err, err ? why : NULL);
 	return 0;
+}
+
+/* The address that the id is bound to may have left the port since. */
+static int still_there(const struct cm_id *id, char why[ABI_SENTENCE_MAX])
+{
+	char text[GID_TEXT];
+
+	if (gsi_sgid_index(id->all->ctl, &id->path) >= 0)
+		return 0;
+	return refuse(why, -ENODEV,
+		"port %u no longer has the address %s: add it again, or bind another id",
+		id->path.port + 1u, gid_text(id->path.local, text));
 }
 
 static int take_source(
@@ -232,8 +261,11 @@ static int take_source(
 		err = id_bind(id, in->src.family ? &in->src : &any, why);
 	if (!err && id->local.family != in->dst.family)
 		err = refuse(why, -EINVAL, "the id is bound to an address of another family");
+	if (!err && id->has_path)
+		err = still_there(id, why);
 	if (err || id->has_path)
 		return err;
+	id->chosen = addr_is_any(&id->local);
 	if (addr_is_loopback(&in->dst)) {
 		memcpy(id->local.ip, in->dst.ip, 16);
 		id->local.family = in->dst.family;
@@ -249,18 +281,15 @@ static int take_source(
 	return 0;
 }
 
-int cmd_cm_resolve_addr(struct session *s, const struct request *q, struct reply *r)
+int cmd_cm_resolve_addr(struct cm_id *id, const struct request *q, struct reply *r)
 {
 	struct abi_cm_resolve_addr in;
-	struct cm_id *id;
 	int err;
 
 	memcpy(&in, q->body, sizeof(in));
-	id = id_named(s, in.id, r);
-	if (!id)
-		return -EINVAL;
 	if (id->state != ID_IDLE)
-		return refuse(r->why, -EINVAL, "the id is past resolving an address");
+		return refuse(r->why, -EINVAL,
+			"the id has resolved its address already: create a new id");
 	if (in.dst.family != 4 && in.dst.family != 6)
 		return refuse(
 			r->why, -EINVAL, "an address has family 4 or 6, not %u", in.dst.family);
@@ -274,27 +303,21 @@ int cmd_cm_resolve_addr(struct session *s, const struct request *q, struct reply
 	if (err)
 		return err;
 	set_remote(id, &in.dst);
-	if (!av_is_unicast(id->path.remote)) { /* of a group: nobody to ask */
+	if (!av_is_unicast(id->path.remote)) { /* for a group, there is no neighbour to query */
 		finish(id, 0, NULL);
 		return 0;
 	}
 	return look_up(id, in.timeout_ms, r->why);
 }
 
-int cmd_cm_resolve_route(struct session *s, const struct request *q, struct reply *r)
+int cmd_cm_resolve_route(struct cm_id *id, const struct request *q, struct reply *r)
 {
-	struct abi_cm_resolve_route in;
-	struct cm_id *id;
-
-	memcpy(&in, q->body, sizeof(in));
-	id = id_named(s, in.id, r);
-	if (!id)
-		return -EINVAL;
 	if (id->state != ID_ADDR)
 		return refuse(r->why, -EINVAL, "resolve the address first");
-	if (gsi_sgid_index(s->ctl, &id->path) < 0)
+	if (gsi_sgid_index(id->all->ctl, &id->path) < 0)
 		return refuse(r->why, -ENODEV,
-			"the address of the id is gone: bind another id, and resolve again");
+			"the address of the id no longer exists: bind another id, and resolve "
+			"again");
 	id->state = ID_ROUTE;
 	id_raise(id, ABI_CM_ROUTE_RESOLVED, 0, NULL);
 	return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Why a connection did not come about, and what to do. */
+/* Sentences that explain why a connection failed, and what to do. */
 #include <stdio.h>
 #include "cm/id.h"
 #include "text/sentence.h"
@@ -36,7 +36,7 @@ static const char *cause_of(unsigned reason)
 	case CM_REJ_INVALID_TRANSPORT:
 		return "the peer does not support the QP type";
 	case CM_REJ_STALE_CONN:
-		return "the peer believed that the QP was connected, and has ended that "
+		return "in the peer's view the QP was still connected; it has ended that "
 		       "connection: "
 		       "connect again";
 	case CM_REJ_INVALID_GID:
@@ -78,7 +78,7 @@ void why_no_service(const struct cm_id *id, unsigned status, char *to, size_t si
 			space_name(id), id->remote.port, ip);
 	else
 		snprintf(to, size,
-			"the program at %s port %u does not give its QPN (SIDR status %u): its "
+			"the program at %s port %u does not disclose its QPN (SIDR status %u): its "
 			"private data may say why",
 			ip, id->remote.port, status);
 }

@@ -84,7 +84,7 @@ void capacity_of_machine(uint64_t capacity[CTL_KINDS])
 		[CTL_AHS] = AH_MAX,
 		[CTL_GROUPS] = MCAST_GROUP_MAX,
 		[CTL_ATTACHMENTS] = MCAST_ATTACH_MAX,
-		[CTL_CHANNELS] = UINT64_MAX, /* limited by their descriptors */
+		[CTL_CHANNELS] = UINT64_MAX, /* limited by the number of descriptors */
 		[CTL_DESCRIPTORS] = left(max_descriptors(), own_descriptors(), DESCRIPTORS_OWN),
 		[CTL_MAPPINGS] = left(max_map_count(), own_mappings(), MAPPINGS_OWN),
 		[CTL_MEMORY] = memory(),

@@ -11,7 +11,7 @@
 #include "abi_ctl.h"
 #include "limits.h"
 
-#define CM_TIMEOUT_MAX 25u /* 131 s, the longest of Linux */
+#define CM_TIMEOUT_MAX 25u /* 131 s, the maximum of Linux */
 #define CM_RETRIES_MAX 15u /* the field has four bits */
 
 struct dataplane;
@@ -73,7 +73,7 @@ enum ctl_kind {
 	CTL_GROUPS,	 /* multicast groups, each counted for one of its members */
 	CTL_ATTACHMENTS, /* of QPs to multicast groups */
 	CTL_CHANNELS,
-	CTL_DESCRIPTORS, /* that rocid has open for an application */
+	CTL_DESCRIPTORS, /* that rocid keeps open for an application */
 	CTL_MAPPINGS,	 /* of rocid's address space */
 	CTL_MEMORY,	 /* bytes of mapped registered memory */
 	CTL_QUEUES,	 /* bytes of queues, rocid's private copies included */
@@ -95,7 +95,7 @@ struct ctl_limits {
 #define CTL_NETDEV_VLANS    (1u << 3) /* its VLAN netdevs changed */
 /** The kernel refused to join a multicast group on it, or on a VLAN of it. */
 #define CTL_NETDEV_UNJOINED (1u << 4)
-/** Fast CNPs are accepted at the port from now on, or no longer: struct port says. */
+/** The port now accepts Fast CNPs, or no longer does: see struct port. */
 #define CTL_NETDEV_SWITCHES (1u << 5)
 
 /** The current state of a port's netdev. */
@@ -124,12 +124,12 @@ struct ctl_devices {
 	/** The i-th rule that steers packets to a queue, of all ports.  @return false after the
 	 * last. */
 	bool (*flow)(void *arg, uint32_t i, struct json_t **flow);
-	/** The i-th netdev of IP over InfiniBand.  @return false after the last. */
+	/** The i-th IP over InfiniBand netdev.  @return false after the last. */
 	bool (*ipoib)(void *arg, uint32_t i, struct json_t **netdev);
-	/** Configures the emulated link of a port as @p text says.
+	/** Configures the emulated link of a port according to @p text.
 	 *  @return 0, or a negative errno with a sentence. */
 	int (*impair)(void *arg, uint32_t port, const char *text, char why[ABI_SENTENCE_MAX]);
-	/** Maintains the devices, whenever the control thread wakes.
+	/** Maintains the devices; called whenever the control thread wakes.
 	 *  @return milliseconds until the next call is due; -1: never. */
 	int (*look)(void *arg, uint64_t now_ms);
 	/** @return bytes of the shortest frame that a port's netdev refused within the last
@@ -157,9 +157,9 @@ struct ctl_config {
 	bool application_macs;	 /* programs may choose a destination MAC (doc/decisions/0033) */
 	char device[16];	 /* its name; empty: roci0 */
 	bool cm;		 /* QP1 belongs to the communication manager (doc/connections.md) */
-	bool cm_rocev1;		 /* what it begins goes by RoCEv1, which all ports have */
-	uint8_t cm_timeout;	 /* 4.096 us * 2^n, 1..CM_TIMEOUT_MAX; 0: that of Linux, 20 */
-	uint8_t cm_retries;	 /* 1..CM_RETRIES_MAX; 0: those of Linux, 15 */
+	bool cm_rocev1;		 /* its outgoing connections use RoCEv1, which all ports have */
+	uint8_t cm_timeout;	 /* 4.096 us * 2^n, 1..CM_TIMEOUT_MAX; 0: as Linux, 20 */
+	uint8_t cm_retries;	 /* 1..CM_RETRIES_MAX; 0: as Linux, 15 */
 	bool no_userfaultfd; /* programs get no descriptor of /dev/userfaultfd (doc/security.md) */
 	/** With several workers: QPs move to the worker whose queue receives their packets. */
 	bool migrate;

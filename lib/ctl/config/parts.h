@@ -2,7 +2,7 @@
 /**
  * @file config/parts.h
  * Connects the parts of the control thread. A library includes the headers of its own part and of
- * those below; of those above it knows only the names. Control thread.
+ * those below; from those above it knows only names. Control thread.
  */
 #ifndef CONFIG_PARTS_H
 #define CONFIG_PARTS_H
@@ -32,8 +32,8 @@ struct ctl {
 	struct objects *objects;
 	struct admin *admin;
 	struct connections *connections;
-	struct sysfs *sysfs;	       /* NULL: it could not be made */
-	struct core_counters *counted; /* before the administrator's last reset */
+	struct sysfs *sysfs;	       /* NULL: it could not be created */
+	struct core_counters *counted; /* totals at the administrator's last reset */
 	uint64_t since_ms;	       /* when rocid started to serve */
 	uint32_t window;
 	bool plain_label;	 /* ctl_config */

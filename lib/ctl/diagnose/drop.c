@@ -187,7 +187,7 @@ static void tell_address(struct drop_case *c)
 			c->to);
 }
 
-/* Both ends are QPs of this rocid. */
+/* For QPs of this rocid at both ends. */
 static void tell_peer(struct drop_case *c)
 {
 	sentence_add(c->t,

@@ -176,8 +176,8 @@ static void post_atomic(struct diagnosis *c)
 
 static void post_word(struct diagnosis *c)
 {
-	sentence_add(&c->t, "an ATOMIC WRITE was posted with data of another length than 8 bytes: "
-			    "post it with 8");
+	sentence_add(&c->t, "an ATOMIC WRITE was posted with a length other than 8 bytes: "
+			    "post it with 8 bytes");
 }
 
 static void post_no_reads(struct diagnosis *c)

@@ -8,7 +8,7 @@
 
 #define LOOK(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
 
-/* A live requester tries again after the delay in the RNR NAK (REQ-29). After this long without a
+/* A live requester retries after the delay in the RNR NAK (REQ-29). After this long without a
  * retry, it has given up. */
 #define QUIET_NS     2000000000ull
 #define QUIET_DELAYS 4u

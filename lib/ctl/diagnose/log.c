@@ -83,6 +83,24 @@ static struct failure *find_entry(struct failure *first, uint32_t n, uint64_t ke
 	return NULL;
 }
 
+/* Empties @p e, for another failure. */
+static struct failure *reuse(struct failure *e, uint64_t key)
+{
+	memset(e, 0, sizeof(*e));
+	e->key = key;
+	return e;
+}
+
+static struct failure *oldest_entry(struct failure *first, uint32_t n)
+{
+	struct failure *e = first;
+
+	for (uint32_t i = 1; i < n; i++)
+		if (first[i].id < e->id)
+			e = &first[i];
+	return e;
+}
+
 /* The entry of @p key, or the oldest one, emptied. */
 static struct failure *take_entry(struct failure *first, uint32_t n, uint64_t key)
 {
@@ -90,13 +108,40 @@ static struct failure *take_entry(struct failure *first, uint32_t n, uint64_t ke
 
 	if (e)
 		return e;
-	e = first;
-	for (uint32_t i = 1; i < n; i++)
-		if (first[i].id < e->id)
-			e = &first[i];
-	memset(e, 0, sizeof(*e));
-	e->key = key;
-	return e;
+	return reuse(oldest_entry(first, n), key);
+}
+
+static void keep_older(struct failure **oldest, struct failure *e)
+{
+	if (!*oldest || e->id < (*oldest)->id)
+		*oldest = e;
+}
+
+/* The same for requests of @p uid, which programs can make up: at the user's limit, the user's
+ * oldest one is replaced; at the limit for all users, their oldest one; never those of queue pairs.
+ */
+static struct failure *take_request(struct failures *w, uint64_t key, uid_t uid)
+{
+	struct failure *own = NULL, *any = NULL;
+	uint32_t owns = 0, all = 0;
+
+	for (uint32_t i = 0; i < FAILURES_MAX; i++) {
+		struct failure *e = &w->error[i];
+
+		if (!e->id || !e->request)
+			continue;
+		all++;
+		keep_older(&any, e);
+		if (e->uid != uid)
+			continue;
+		if (e->key == key)
+			return e;
+		owns++;
+		keep_older(&own, e);
+	}
+	if (owns == FAILED_REQUESTS_MAX)
+		return reuse(own, key);
+	return reuse(all < REQUESTS_OF_ALL_MAX ? oldest_entry(w->error, FAILURES_MAX) : any, key);
 }
 
 static void set_owner(struct failure *e, const struct qp_obj *o)
@@ -142,11 +187,12 @@ static size_t word_length(const char *text)
 	return len;
 }
 
-/* Many QPs of one program that fail for the same reason are reported once. */
-static uint64_t alike(const struct failure *e)
+/* Many QPs of one program that fail for the same reason are reported once. Programs choose some of
+ * the text: without the seed they cannot make it look like another's. */
+static uint64_t alike(const struct failures *w, const struct failure *e)
 {
 	const uint32_t head[] = {e->session, (uint32_t)e->drop << 1 | e->stalled};
-	uint64_t h = hash_more(FNV_START, (const char *)head, sizeof(head));
+	uint64_t h = hash_more(FNV_START ^ w->seed, (const char *)head, sizeof(head));
 
 	h = hash_more(h, e->cause, strlen(e->cause));
 	for (const char *p = e->text; *p;) {
@@ -203,6 +249,7 @@ static const struct failure *enter_error(
 		return e;
 	e = take_entry(w->error, FAILURES_MAX, key);
 	e->id = NEW;
+	e->time_ns = n->time;
 	e->time_ms = calendar_of(ctl, n->time);
 	e->qpn = o->qpn;
 	e->count = 1;
@@ -218,7 +265,7 @@ static const struct failure *enter_error(
 			"faults\")",
 			(unsigned long long)fault_hits(o));
 	e->rule = c.rule;
-	e->alike = alike(e);
+	e->alike = alike(ctl->failures, e);
 	return e;
 }
 
@@ -232,6 +279,7 @@ static void enter_drop(struct ctl *ctl, const struct qp_obj *o, uint32_t worker,
 	if (e->id && e->count == n->count)
 		return;
 	e->id = NEW;
+	e->time_ns = n->time;
 	e->time_ms = calendar_of(ctl, n->time);
 	e->drop = true;
 	e->qpn = n->dest_qp;
@@ -240,20 +288,24 @@ static void enter_drop(struct ctl *ctl, const struct qp_obj *o, uint32_t worker,
 	e->rule = drop_rule(why);
 	set_owner(e, o);
 	diagnose_drop(&t, ctl, o, why, n);
-	e->alike = alike(e);
+	e->alike = alike(ctl->failures, e);
 }
 
-/* A program that tries again and again is reported once. */
-static void enter_connection(struct ctl *ctl, const struct failed_connection *f)
+/* A program that retries again and again is reported once. */
+static void enter_request(struct ctl *ctl, const struct failed_request *f)
 {
-	struct failure fresh = {
-		.qpn = f->qpn, .session = f->session->number, .cause = f->cause, .rule = f->rule};
+	struct failure fresh = {.request = true,
+		.uid = f->session->peer.uid,
+		.qpn = f->qpn,
+		.session = f->session->number,
+		.cause = f->cause,
+		.rule = f->rule};
 	struct failure *e;
 
 	memcpy(fresh.program, f->session->program, sizeof(fresh.program));
 	snprintf(fresh.text, sizeof(fresh.text), "%s", f->text);
-	fresh.alike = fresh.key = alike(&fresh);
-	e = take_entry(ctl->failures->error, FAILURES_MAX, fresh.key);
+	fresh.alike = fresh.key = alike(ctl->failures, &fresh);
+	e = take_request(ctl->failures, fresh.key, fresh.uid);
 	fresh.count = e->count + 1;
 	fresh.time_ms = loop_calendar_ms();
 	*e = fresh;
@@ -263,7 +315,7 @@ static void enter_connection(struct ctl *ctl, const struct failed_connection *f)
 static struct failure *earliest_new(struct failure *first, uint32_t n, struct failure *best)
 {
 	for (uint32_t i = 0; i < n; i++)
-		if (first[i].id == NEW && (!best || first[i].time_ms < best->time_ms))
+		if (first[i].id == NEW && (!best || first[i].time_ns < best->time_ns))
 			best = &first[i];
 	return best;
 }
@@ -318,7 +370,8 @@ static uint64_t failed_at(const struct qp_obj *o)
 	return o->qp->why.error.time;
 }
 
-/* More failures than the log holds would evict each other, and be explained anew for each query. */
+/* Otherwise failures in excess of the log's size would evict each other, and be explained again for
+ * each query. */
 static void keep_latest(struct live_failures *f, const struct qp_obj *o)
 {
 	uint32_t i;
@@ -476,5 +529,4 @@ static void keep(struct ctl *ctl, const struct qp_obj *o)
 	number_new(ctl->failures);
 }
 
-const struct failure_ops diagnose_ops = {
-	.of_qp = of_qp, .keep = keep, .connection = enter_connection};
+const struct failure_ops diagnose_ops = {.of_qp = of_qp, .keep = keep, .request = enter_request};

@@ -23,7 +23,7 @@ static const char *const means[DROP_MAX] = {
 			   "padding other than Ethernet's",
 	[DROP_IP_NEXT_HEADER] = "not UDP: other traffic, or IPv6 extension headers",
 	[DROP_GRH_NEXT_HEADER] = "RoCEv1 without a BTH after the GRH: a faulty sender",
-	[DROP_UDP_PORT] = "UDP to another port than 4791: other traffic, harmless",
+	[DROP_UDP_PORT] = "UDP to a port other than 4791: other traffic, harmless",
 	[DROP_UDP_LENGTH] = "the UDP length does not match the IP length: a faulty sender, or "
 			    "truncated in transit",
 	[DROP_BTH_SHORT] = "too short for a BTH and an ICRC: not RoCE, or truncated in transit",
@@ -35,15 +35,15 @@ static const char *const means[DROP_MAX] = {
 	[DROP_PAD] = "a pad count that the opcode does not allow: a faulty sender",
 	[DROP_FAST_CNP_HEADER] = "a Fast CNP whose options do not fit into their header, or into "
 				 "the packet: a faulty switch",
-	[DROP_FAST_CNP_UNKNOWN] =
-		"a Fast CNP without an option of the types that the port has: set fastcnp_opt1 and "
-		"fastcnp_opt2 as the switch has them (`rocictl set port PORT cc`)",
+	[DROP_FAST_CNP_UNKNOWN] = "a Fast CNP without an option of a type that the port expects: "
+				  "set fastcnp_opt1 and fastcnp_opt2 to the switch's types "
+				  "(`rocictl set port PORT cc`)",
 	[DROP_FAST_CNP_TWICE] = "a Fast CNP with more than one option: a faulty switch",
 	[DROP_FAST_CNP_LENGTH] =
 		"a Fast CNP whose option has a length that its type cannot have: a faulty switch, "
 		"or its types are exchanged (fastcnp_opt1, fastcnp_opt2)",
 	[DROP_FAST_CNP_OPCODE] =
-		"a packet with the option of a Fast CNP that is no CNP: a faulty sender",
+		"a packet with the option of a Fast CNP that is not a CNP: a faulty sender",
 	[DROP_DMAC] = "for another station's MAC: harmless if a switch flooded it; otherwise a "
 		      "peer has an outdated neighbour entry",
 	[DROP_SGID] = "from a multicast address: a faulty sender",
@@ -87,6 +87,8 @@ static const char *const means[DROP_MAX] = {
 			  "forged; harmless",
 	[DROP_CNP_STRANGER] = "a CNP for a datagram QP, from an address that it has not sent to "
 			      "for 10 ms: it came late, or is forged; harmless",
+	[DROP_NAMELESS] = "from a QP of this rocid whose memory was deregistered, or faulted, "
+			  "before it was read: keep memory registered until its request completes",
 	[DROP_PSN_AHEAD] = "after a lost packet; the peer retransmits. If a QP accepts no packet "
 			   "at all, rq_psn differs from the peer's sq_psn",
 	[DROP_PSN_BEHIND] =

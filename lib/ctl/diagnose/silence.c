@@ -129,8 +129,8 @@ static bool rival(struct diagnosis *c)
 	return true;
 }
 
-/* No loss explains ACKs from before the first request: who sends them takes ours for what it
- * executed long ago. Of which PSN they are depends on the implementation. */
+/* Packet loss cannot explain ACKs from before the first request: the peer considers our requests
+ * duplicates of old ones. Which PSN it acknowledges depends on the implementation. */
 bool diagnose_old_acks(struct sentence *t, const struct qp *qp)
 {
 	uint32_t n = __atomic_load_n(&qp->why.old_acks, __ATOMIC_RELAXED);
@@ -211,8 +211,8 @@ static bool above_port_mtu(struct diagnosis *c)
 	return true;
 }
 
-/* Meanwhile our own netdev refused frames as long as those of the QP. READ responses leave through
- * the peer's netdev instead. */
+/* In the meantime, our own netdev refused frames as long as those of the QP. READ responses leave
+ * through the peer's netdev instead. */
 static bool refused(struct diagnosis *c)
 {
 	const struct ctl_devices *d = c->ctl->devices;

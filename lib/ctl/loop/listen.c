@@ -43,7 +43,7 @@ static int clear_path(int type, const struct sockaddr_un *un, char why[ABI_SENTE
 		err = refuse(why, -EADDRINUSE,
 			"another rocid serves %s: stop it, or choose another socket path",
 			un->sun_path);
-	else if (errno == ECONNREFUSED) /* left by a rocid that was killed */
+	else if (errno == ECONNREFUSED) /* a rocid that was killed left it */
 		unlink(un->sun_path);
 	close(fd);
 	return err;
@@ -54,7 +54,7 @@ int listen_group(const char *group, gid_t *gid)
 	struct group *gr = getgrnam(group);
 	uint64_t number;
 
-	/* (gid_t)-1 says "leave it" to chown(). */
+	/* For chown(), (gid_t)-1 means "do not change". */
 	if (!gr && !parse_in_base(group, 10, (gid_t)-2, &number))
 		return -EINVAL;
 	*gid = gr ? gr->gr_gid : (gid_t)number;

@@ -38,15 +38,15 @@ static int open_lock(const char *path, char why[ABI_SENTENCE_MAX])
 
 	if (fd >= 0)
 		return fd;
-	if (errno == ENOENT) /* because mkdir() failed */
+	if (errno == ENOENT) /* mkdir() failed */
 		errno = made;
 	return refuse(why, -errno,
 		"cannot create a socket in %s (%s): %s, or choose another --socket", dir,
 		strerror(errno),
-		errno == ENOENT ? "create that directory" : "let rocid's user write to it");
+		errno == ENOENT ? "create that directory" : "give rocid's user write access to it");
 }
 
-/* @return whether @p fd is still the file of that name: its former owner may have removed it. */
+/* @return whether @p fd still is the file at @p path: its former owner may have removed it. */
 static bool is_there(int fd, const char *path)
 {
 	struct stat mine, there;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file loop/lock.h
- * One rocid per socket path, by means of a lock file next to the socket. Without it, two daemons
- * could both find a socket unserved and replace it. The kernel grants the lock to one process, and
+ * Ensures one rocid per socket path, by a lock file next to the socket. Without it, two daemons
+ * could both find a socket unserved and replace it. The kernel grants the lock to one process and
  * releases it when that process dies.
  */
 #ifndef LOOP_LOCK_H
@@ -14,9 +14,9 @@
 #define LOCK_SUFFIX ".lock"
 
 /**
- * Locks @p socket_path for this process, and creates its directory if there is none.
- * @return a descriptor for lock_release(), or a negative errno with a sentence: -EADDRINUSE
- * if another rocid holds it.
+ * Locks @p socket_path for this process, and creates its directory if it does not exist.
+ * @return a descriptor for lock_release(), or a negative errno with a sentence: -EADDRINUSE if
+ * another rocid holds the lock.
  */
 int lock_take(const char *socket_path, char why[ABI_SENTENCE_MAX]);
 

@@ -38,7 +38,7 @@ int loop_watch(struct loop *l, struct watch *w);
 /** Watches @p w for room to write instead of input, or for input again. */
 void loop_watch_output(struct loop *l, struct watch *w, bool output);
 
-/** Keeps @p w registered without looking at it, until loop_watch_output(). */
+/** Keeps @p w registered without watching for anything, until loop_watch_output(). */
 void loop_watch_nothing(struct loop *l, struct watch *w);
 
 /** Stops watching @p w, without closing its descriptor. */

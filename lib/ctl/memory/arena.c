@@ -20,8 +20,8 @@ int arena_file(uint32_t page, char why[ABI_SENTENCE_MAX])
 	int fd, err;
 
 	if (page && !huge)
-		return refuse(why, -EOPNOTSUPP, "a memory file has pages of 2 MiB, not of %u bytes",
-			page);
+		return refuse(why, -EOPNOTSUPP,
+			"a memory file can have pages of 2 MiB, not of %u bytes", page);
 	fd = memfd_create("roci-arena", MFD_CLOEXEC | MFD_ALLOW_SEALING | huge);
 	if (fd >= 0 && !ftruncate(fd, (off_t)ABI_ARENA_SIZE) &&
 		!fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
@@ -42,6 +42,6 @@ int arena_userfaultfd(char why[ABI_SENTENCE_MAX])
 	return fd >= 0 ? fd
 		       : refuse(why, -EOPNOTSUPP,
 				 "rocid cannot open " DEVICE
-				 " (%s): let its user read and write it",
+				 " (%s): give rocid's user read and write access",
 				 strerror(errno));
 }

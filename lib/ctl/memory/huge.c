@@ -22,10 +22,10 @@
 struct huge {
 	pthread_mutex_t lock;
 	pthread_cond_t work;	  /* a job is queued, or `stop` is set */
-	pthread_cond_t rest;	  /* the thread has put its job back */
+	pthread_cond_t rest;	  /* the thread has returned its job */
 	struct list queue, ended; /* struct huge_job */
-	struct huge_job *current; /* the thread touches a page of it; on no list */
-	uid_t last;		  /* the user who had the last turn */
+	struct huge_job *current; /* the thread is touching a page of it; on no list */
+	uid_t last;		  /* user of the last turn */
 	pthread_t thread;
 	bool running;
 	bool stop;
@@ -35,7 +35,7 @@ struct huge {
 
 /* --- the thread ----------------------------------------------------------------------- */
 
-/* From now on, access to a missing page faults. */
+/* Makes every access to a missing page fault. */
 static int hold(const struct huge *h, const struct huge_job *job)
 {
 	struct uffdio_register r = {
@@ -48,7 +48,7 @@ static int hold(const struct huge *h, const struct huge_job *job)
 	return ioctl(h->uffd, UFFDIO_REGISTER, &r) ? -errno : 0;
 }
 
-/* A hole stays one. */
+/* Maps existing pages; holes remain holes. */
 static void warm(struct huge_job *job)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -68,7 +68,8 @@ static void warm(struct huge_job *job)
 	job->done += len;
 }
 
-/* One page only: meanwhile the kernel holds the mapping's lock, for which workers may wait. */
+/* Populates only one page, because the kernel meanwhile holds the mapping's lock, for which workers
+ * may wait. */
 static void step(const struct huge *h, struct huge_job *job)
 {
 	int advice = job->writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
@@ -85,7 +86,7 @@ static void step(const struct huge *h, struct huge_job *job)
 		job->err = hold(h, job);
 }
 
-/* The first job whose user did not have the last turn, or else the first. */
+/* @return the first job whose user did not have the last turn, or else the first. */
 static struct huge_job *choose(struct huge *h)
 {
 	struct list *l = h->queue.next;
@@ -191,7 +192,7 @@ void huge_destroy(struct huge *h)
 	free(h);
 }
 
-/* Starts with the first job: most daemons never have one. */
+/* Called for the first job: most daemons never have one. */
 static int start_thread(struct huge *h)
 {
 	sigset_t all, old;
@@ -236,7 +237,7 @@ struct huge_job *huge_take(struct huge *h)
 	struct list *l;
 	uint64_t count;
 
-	if (read(h->event, &count, sizeof(count)) < 0) { /* nothing new; older jobs may be left */
+	if (read(h->event, &count, sizeof(count)) < 0) { /* nothing new; older jobs may remain */
 	}
 	pthread_mutex_lock(&h->lock);
 	l = list_pop(&h->ended);

@@ -17,8 +17,8 @@
 #include <sys/types.h>
 #include "list.h"
 
-/** Ordinary regions of fewer bytes are not mapped ahead: their faults cost less. The thread maps so
- * many bytes at a time, half a millisecond. */
+/** Ordinary regions smaller than WARM_LEAST are not mapped ahead, because their faults cost less.
+ *  The thread maps WARM_STEP bytes at a time, which takes half a millisecond. */
 #define WARM_LEAST (64u << 10)
 #define WARM_STEP  (2u << 20)
 
@@ -33,19 +33,19 @@ struct huge_job {
 	uid_t uid;     /* users take turns */
 	bool writable; /* in this process */
 	bool whole;    /* sealed against writing, so nobody can punch a hole */
-	/** Ordinary memory: maps pages that exist, so that workers need not; makes none and never
-	 * fails. `page` is then the size of a step. */
+	/** Ordinary memory: maps existing pages ahead of the workers; creates none and never fails.
+	 *  `page` is then the size of a step. */
 	bool warm;
 	size_t done; /* bytes */
 	int err;
 };
 
 /** @param event  an eventfd that becomes readable when huge_take() has a job to return; the caller
- *  owns it and keeps it open longer than the struct huge
+ *  owns it and closes it after huge_destroy()
  *  @return NULL when memory is short. */
 struct huge *huge_create(int event);
 
-/** Call it when no job is left. NULL is harmless. */
+/** Call it when there are no jobs left. NULL is harmless. */
 void huge_destroy(struct huge *h);
 
 /** Starts @p job, whose fields up to `whole` are set.

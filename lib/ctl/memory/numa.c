@@ -12,7 +12,7 @@ void place_memory(void *base, size_t size, int node)
 		return;
 	nodes = numa_allocate_nodemask();
 	numa_bitmask_setbit(nodes, (unsigned)node);
-	/* The policy is that of the memfd, so it applies to the application's mapping too. */
+	/* The policy belongs to the memfd, so it also applies to the application's mapping. */
 	mbind(base, size, MPOL_PREFERRED, nodes->maskp, nodes->size + 1, 0);
 	numa_free_nodemask(nodes);
 }

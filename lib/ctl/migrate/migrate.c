@@ -18,9 +18,8 @@
 
 /** Milliseconds between two looks at the queues on which packets arrive. */
 #define LOOK_MS 100u
-/** A QP follows its packets after this many in a row arrived on the queue of one other worker: a
- * NIC that spreads a flow over its queues never reaches it, one that does not spread it does at
- * once. */
+/** A QP follows its packets after this many in a row arrived on the queue of the same other worker:
+ *  a NIC that spreads a flow over its queues never reaches it, any other reaches it at once. */
 #define RUN_MIN 256u
 /** QPs moved per turn: each costs a message to two workers, during which applications wait. */
 #define MOVES_MAX 64u
@@ -32,9 +31,10 @@ void migrate_init(struct migration *m, bool follow, uint32_t shake_ms, uint64_t 
 	*m = (struct migration){.follow = follow, .shake_ms = shake_ms, .coin = {seed | 1}};
 }
 
-/* The completions of an XRC target, in the CQs of many SRQs, could not be ordered. Copies of a
- * multicast packet wait in the inboxes of several workers, and a member that moved would get two or
- * none (MC-04). A late doorbell is forwarded by the QP table, which does not contain QP1. */
+/* QPs that cannot move. Completions of an XRC target, in the CQs of many SRQs, could not be
+ * ordered. Copies of a multicast packet wait in the inboxes of several workers, so a member that
+ * moved would get two or none (MC-04). A late doorbell is forwarded by the QP table, which does not
+ * contain QP1. */
 static bool stays(const struct qp_obj *o)
 {
 	return o->qp->type == ABI_QPT_XRC_RECV || o->nmembers || o->qp->gsi_port;
@@ -90,7 +90,7 @@ static struct qp_obj *next_qp(struct ctl *ctl, struct walk *w)
 	return NULL;
 }
 
-/* Without handoffs there is no need to look. */
+/* Begins a look at all QPs; unnecessary without handoffs. */
 static bool begin_look(struct ctl *ctl)
 {
 	struct migration *m = ctl->objects->migration;

@@ -76,7 +76,8 @@ static void announce_ip6(const struct gid_entry *e)
 	memcpy(&a.na.nd_na_target, e->gid, 16);
 	memcpy(a.mac, e->mac, 6);
 	inet_pton(AF_INET6, "ff02::1", &all_nodes.sin6_addr);
-	/* bind() refuses a link-local GID, made from the MAC, that is not an address. */
+	/* bind() refuses the link-local GID made from the MAC if that is not an address of the
+	 * netdev. */
 	if (!setsockopt(fd, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, &hops, sizeof(hops)) &&
 		!setsockopt(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, &netdev, sizeof(netdev)) &&
 		!bind(fd, (struct sockaddr *)&from, sizeof(from)))

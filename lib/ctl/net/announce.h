@@ -10,9 +10,9 @@
 
 #include "net/gids.h"
 
-/** @return a descriptor for announce_changes(), to be closed at shutdown, or -1, with which it
- * announces IPv6 only. It stays open because closing a packet socket waits for the kernel's RCU, up
- * to seconds. */
+/** @return a descriptor for announce_changes(), to be closed at shutdown, or -1, which limits
+ *  announcements to IPv6. It stays open because closing a packet socket waits for an RCU grace
+ *  period of the kernel, up to seconds. */
 int announce_open(void);
 
 /**

@@ -11,14 +11,14 @@
 #include "refuse.h"
 
 #define PROFILE "profile="
-/* A port whose speed is not known. */
+/* The line rate of a port whose speed is unknown. */
 #define LINE 25e9
 
-/* An item of the list, cut out. */
+/* One item of the list. */
 struct item {
 	char text[64];
-	char *value; /* after '='; NULL: there is none */
-	bool is_cut; /* there was more of it */
+	char *value; /* after '='; NULL: none */
+	bool is_cut; /* it was longer than that */
 };
 
 static const char *take_item(const char *at, struct item *item)
@@ -33,7 +33,7 @@ static const char *take_item(const char *at, struct item *item)
 	return at[len] ? at + len + 1 : NULL;
 }
 
-/* Those of the notification point; the others limit rates. */
+/* @return whether @p p belongs to the notification point; other parameters limit rates. */
 static bool is_of_np(const struct cc_param *p)
 {
 	return !strncmp(p->name, "np_", 3);
@@ -52,17 +52,17 @@ static int set_param(struct congestion *c, const struct item *item, char *why, s
 	p = &c->cfg.ops->params[i];
 	if (!c->reacts && !is_of_np(p))
 		return refuse_in(why, why_size, -EINVAL,
-			"%s limits rates, which notify does not: leave it out, or say %s instead "
+			"%s limits rates, but notify does not: leave it out, or use %s instead "
 			"of notify",
 			p->name, c->cfg.ops->name);
 	if (!parse_decimal(item->value, &value) || !cc_config_set(&c->cfg, (unsigned)i, value))
 		return refuse_in(why, why_size, -EINVAL,
-			"%s is a whole number from %.0f to %.0f, not %s", p->name,
-			p->or_zero ? 0 : p->min, p->max, item->value);
+			"%s is a %snumber from %.10g to %.10g, not %s", p->name,
+			p->fraction ? "" : "whole ", p->or_zero ? 0 : p->min, p->max, item->value);
 	return 0;
 }
 
-/* The names of what @p c may have as profile, separated by commas. */
+/* Lists the profiles of @p c, separated by commas. */
 static const char *profiles(const struct congestion *c, char text[64])
 {
 	size_t len = 0;
@@ -79,10 +79,11 @@ static int set_profile(struct congestion *c, const struct item *item, char *why,
 	char known[64];
 
 	if (profile < 0)
-		return refuse_in(why, why_size, -EINVAL, "there is no profile \"%s\": there are %s",
-			item->value, profiles(c, known));
+		return refuse_in(why, why_size, -EINVAL,
+			"there is no profile \"%s\": use one of %s", item->value,
+			profiles(c, known));
 	if (c->cfg.set)
-		return refuse_in(why, why_size, -EINVAL, "say the profile before other parameters");
+		return refuse_in(why, why_size, -EINVAL, "put the profile before other parameters");
 	cc_config_init(&c->cfg, c->cfg.ops, (unsigned)profile, c->cfg.line);
 	return 0;
 }
@@ -120,7 +121,7 @@ static const struct {
 	{"burst", set_burst},
 };
 
-/* Line, CNPs and switches are a port's. */
+/* Line, CNPs and switches belong to a port. */
 static bool is_of_port(const struct item *item)
 {
 	return !strcmp(item->text, "line") || !strcmp(item->text, "burst") ||
@@ -162,7 +163,7 @@ void congestion_port(struct congestion *c, uint32_t speed_mbps)
 		cc_config_line(&c->cfg, speed_mbps ? speed_mbps * 1e6 : LINE);
 }
 
-/* "off", "notify", or the name of an algorithm.  @return false: it is none of them */
+/* Accepts "off", "notify" or the name of an algorithm.  @return false: none of them */
 static bool set_mode(struct congestion *c, const char *text)
 {
 	const struct cc_ops *ops = cc_find(text);
@@ -174,7 +175,7 @@ static bool set_mode(struct congestion *c, const char *text)
 	return c->on || !strcmp(text, "off");
 }
 
-/* Names all algorithms. */
+/* Refuses @p text and names all algorithms. */
 static int refuse_mode(const struct congestion *c, const char *text, char *why, size_t why_size)
 {
 	const struct cc_ops *ops;
@@ -184,7 +185,7 @@ static int refuse_mode(const struct congestion *c, const char *text, char *why, 
 	for (unsigned i = 0; (ops = cc_algorithm(i)) && len < sizeof(names); i++)
 		len += (size_t)snprintf(names + len, sizeof(names) - len, ", %s", ops->name);
 	return refuse_in(why, why_size, -EINVAL,
-		"\"%.64s\" is none of %s%s, of which all but %s may be followed by "
+		"\"%.64s\" is none of %s%s, all of which except %s may be followed by "
 		",PARAMETER=VALUE...",
 		text, c->of_qp ? "port, off" : "off, notify", names,
 		c->of_qp ? "port and off" : "off");
@@ -248,7 +249,7 @@ const char *congestion_text(const struct congestion *c, char text[CONGESTION_TEX
 			c->cfg.line / 1e6, c->burst);
 	for (unsigned i = 0; i < ops->nparams; i++)
 		if (is_of_np(&ops->params[i]) ? !c->of_qp : c->reacts)
-			len += (size_t)snprintf(text + len, CONGESTION_TEXT - len, ",%s=%.0f",
+			len += (size_t)snprintf(text + len, CONGESTION_TEXT - len, ",%s=%.10g",
 				ops->params[i].name, c->cfg.value[i]);
 	if (!c->of_qp)
 		switches_text(&c->switches, text + len, CONGESTION_TEXT - len);
@@ -265,29 +266,34 @@ bool congestion_options(const struct congestion *c)
 	return c->switches.n || congestion_header(c);
 }
 
-const struct cc_config *congestion_config(const struct congestion *c)
+int congestion_config(const struct congestion *c, const struct cc_config **config)
 {
-	struct cc_config *copy = c->reacts ? malloc(2 * sizeof(*copy)) : NULL;
+	struct cc_config *copy;
 
-	if (copy) {
-		copy[0] = c->cfg;
-		cc_config_unacked(&copy[0], &copy[1]);
-	}
-	return copy;
+	*config = NULL;
+	if (!c->reacts)
+		return 0;
+	copy = malloc(2 * sizeof(*copy));
+	if (!copy)
+		return -ENOMEM;
+	copy[0] = c->cfg;
+	cc_config_unacked(&copy[0], &copy[1]);
+	*config = copy;
+	return 0;
 }
 
-const struct cc_config *congestion_publish(const struct congestion *c, struct port *shared)
+const struct cc_config *congestion_publish(
+	const struct congestion *c, const struct cc_config *config, struct port *shared)
 {
 	unsigned dscp = (unsigned)cc_config_notice(&c->cfg, "np_cnp_dscp");
 	unsigned ecn = (unsigned)cc_config_notice(&c->cfg, "np_cnp_ecn");
 	uint32_t word = rcm_word((uint8_t)(dscp << 2 | ecn),
 		(uint8_t)cc_config_notice(&c->cfg, "np_cnp_prio"),
 		cc_config_notice(&c->cfg, "np_cnp_becn") > 0);
-	const struct cc_config *copy = congestion_config(c);
 
 	atomic_store(&shared->cnp_interval,
 		(uint32_t)(cc_config_notice(&c->cfg, "np_min_time_between_cnps") * 1000));
 	atomic_store(&shared->burst, c->burst);
 	atomic_store(&shared->rcm, c->on ? word : 0);
-	return atomic_exchange_explicit(&shared->cc, copy, memory_order_acq_rel);
+	return atomic_exchange_explicit(&shared->cc, config, memory_order_acq_rel);
 }

@@ -68,7 +68,7 @@ static bool idle(const struct gids *g, uint32_t i)
 	       !(g->rocev1 && g->users[GID_ROCEV1_FIRST + i]);
 }
 
-/* The index for an address: its former one, else a fresh one, else one that nobody uses. */
+/* Chooses an index for an address: its former one, else one never used, else an unused one. */
 static int choose_index(const struct gids *g, const uint8_t gid[16], uint16_t vid)
 {
 	uint32_t limit = fresh_limit(g);
@@ -186,7 +186,7 @@ static const char *kind(const struct gid_entry *e)
 					   : "IPv6";
 }
 
-/* The first entry that could send to @p dgid, or -1. */
+/* @return the first entry that can send to @p dgid, or -1. */
 static int suggest(const struct gids *g, const uint8_t dgid[16])
 {
 	uint8_t net = gid_is_ip4(dgid) ? NET_IPV4 : NET_IPV6;
@@ -230,7 +230,7 @@ const struct gid_entry *gids_select(
 		return NULL;
 	}
 	e = &g->table.entry[index];
-	/* GID-06. RoCEv1 carries any GID, but both ends must be addresses of one family. */
+	/* GID-06. RoCEv1 carries any GID, but both ends must have addresses of the same family. */
 	if (gid_is_ip4(e->gid) == gid_is_ip4(dgid))
 		return e;
 	snprintf(problem, sizeof(problem), "GID %u is %s; the peer's GID is %s", index, kind(e),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file net/gids.h
- * The GID table of one port (A17.4.1, GID-01..06): the master copy is here, and workers get
+ * The GID table of one port (A17.4.1, GID-01..06): this is the master copy, and workers get
  * complete new copies. An index keeps its address while a QP uses it, and an address that returns
  * gets its former index. Control thread.
  *
@@ -43,7 +43,7 @@ void gids_init(struct gids *g, bool rocev1);
 
 /**
  * Adds an address, or makes its entry valid again. A static entry does not change if the kernel has
- * the address too.
+ * the same address.
  * @param kernel  whether gids_sync() may remove it
  * @return 0, or -ENOSPC when no index is free.
  */

@@ -57,7 +57,7 @@ static int sentence_of(const struct neigh_query *q, int err, char why[ABI_SENTEN
 		gid, via, netdev, netdev, hop);
 }
 
-/* The route that the kernel's own packets would take from the port. */
+/* Finds the route that the kernel's own packets would take from the port. */
 static int ask_route(
 	struct rtnl *nl, const struct neigh_query *q, const uint8_t *sgid, struct rtnl_route *route)
 {
@@ -67,7 +67,7 @@ static int ask_route(
 		sgid = NULL;
 		err = rtnl_route_get(nl, sgid, q->dgid, 0, route);
 	}
-	/* Another netdev may have the better route; this port can send by its own only. */
+	/* Another netdev may have the better route, but this port can send only through its own. */
 	if (!err && route->type == RTNL_ROUTE_UNICAST && route->ifindex != q->ifindex)
 		err = rtnl_route_get(nl, sgid, q->dgid, q->ifindex, route);
 	return err;
@@ -79,7 +79,7 @@ static int refuse_link_local(
 	char own[GID_TEXT], gid[GID_TEXT], hop[GID_TEXT];
 
 	return refuse(why, -EHOSTUNREACH,
-		"GID %s is link-local, but the way to %s is through router %s: use a GID that "
+		"GID %s is link-local, but the route to %s is through router %s: use a GID that "
 		"routers forward (sgid_index)",
 		gid_text(sgid, own), gid_text(q->dgid, gid), gid_text(q->nexthop, hop));
 }
@@ -95,14 +95,14 @@ static int find_route(struct neigh_queue *nq, struct neigh_query *q, const uint8
 	memcpy(q->nexthop, q->dgid, 16);
 	q->ifindex = q->port->ifindex ? q->netdev : 0;
 	if (!q->ifindex)
-		return refuse(why, -ENETUNREACH, "network device %s is gone: bring it back",
-			q->port->netdev);
+		return refuse(why, -ENETUNREACH,
+			"network device %s no longer exists: create it again", q->port->netdev);
 	if (gid_is_link_local(q->dgid)) /* always on the link */
 		return 0;
 	err = ask_route(nq->nl, q, sgid, &route);
 	if (err)
 		return refuse(why, err == -ENETUNREACH ? err : -EHOSTUNREACH,
-			"no route to %s through %s (%s): `ip route get %s` tells more", gid,
+			"no route to %s through %s (%s): see `ip route get %s`", gid,
 			netdev_of(q, name), strerror(-err), gid);
 	if (route.type == RTNL_ROUTE_LOCAL)
 		return refuse(why, -EHOSTUNREACH,

@@ -2,7 +2,7 @@
 /**
  * @file net/neigh.h
  * Resolves destination MACs (A17.4.2, ETH-11, ETH-12) by the static table, or by the kernel's
- * routes and neighbours. The kernel may have to query the link first; nobody else waits meanwhile.
+ * routes and neighbours. The kernel may have to query the link first; nobody else waits for that.
  * Control thread.
  */
 #ifndef NET_NEIGH_H

@@ -20,8 +20,7 @@ int net_open(struct net *net, const struct ctl_config *cfg, char why[ABI_SENTENC
 	net->look_again_wait = LOOK_AGAIN_MS;
 	net->announce_fd = announce_open();
 	if (err)
-		return refuse(why, err, "rocid cannot talk to the kernel's rtnetlink: %s",
-			strerror(-err));
+		return refuse(why, err, "rocid cannot use rtnetlink: %s", strerror(-err));
 	neigh_queue_init(&net->neighs, &net->rtnl);
 	if (!cfg->nports || cfg->nports > PORT_MAX)
 		return refuse(

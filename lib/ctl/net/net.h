@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file net/net.h
- * The ports of the daemon and the kernel's news of their network. Control thread.
+ * The daemon's ports, and news of their network from the kernel. Control thread.
  */
 #ifndef NET_NET_H
 #define NET_NET_H
@@ -12,7 +12,7 @@
 #include "net/neigh.h"
 #include "net/netport.h"
 
-/* Pause before a port that could not be read is read again: the first one, and the longest. */
+/* Pause before a port that could not be read is read again: the first, and the maximum. */
 #define LOOK_AGAIN_MS	  100u
 #define LOOK_AGAIN_MAX_MS 5000u
 
@@ -34,16 +34,17 @@ struct net {
  *  in either case. */
 int net_open(struct net *net, const struct ctl_config *cfg, char why[ABI_SENTENCE_MAX]);
 
-/** Has the workers see whether any port has an algorithm that wants telemetry. */
+/** Publishes to the workers whether any port has an algorithm that uses telemetry. */
 void net_telemetry(const struct net *net, struct port_table *table);
 
 /** Withdraws the GID tables from workers and frees everything. */
 void net_close(struct net *net, struct dataplane *dp);
 
-/** If port @p i is stale, schedules another read, because the kernel sends each news only once. */
+/** If port @p i is stale, schedules another read, because the kernel reports each change only once.
+ */
 void net_look_again(struct net *net, uint32_t i);
 
-/** Enables or disables port @p i as `disabled` and `closed` say.
+/** Enables or disables port @p i according to `disabled` and `closed`.
  *  @return NETPORT_WENT_* or 0. */
 unsigned net_take_use(struct net *net, uint32_t i);
 

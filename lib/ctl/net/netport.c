@@ -8,7 +8,7 @@
 #include "net/switches.h"
 #include "refuse.h"
 
-/* The table of workers that outlive the control thread. */
+/* The table for workers that outlive the control thread. */
 static const struct gid_table no_gids;
 
 /* A new netdev has an arbitrary MAC until it is set up. Adopting that one would turn away peers
@@ -84,10 +84,10 @@ static unsigned take_addresses(struct netport *p, struct rtnl *nl)
 		err = find_addresses(&f, nl, &own);
 	for (int i = 0; i < n && !err; i++) {
 		err = find_addresses(&f, nl, &vlan[i]);
-		if (err == -ENODEV) /* removed meanwhile: the news of it will follow */
+		if (err == -ENODEV) /* removed meanwhile: news will follow */
 			err = 0;
 	}
-	if (err) { /* the kernel was too busy to answer: the old addresses stay */
+	if (err) { /* the kernel was too busy to answer: keep the old addresses */
 		p->stale = true;
 		return 0;
 	}
@@ -157,7 +157,8 @@ static int init_static(struct netport *p, const struct ctl_port *cfg, char why[A
 	}
 	p->neighs = calloc(cfg->nneighs ? cfg->nneighs : 1, sizeof(*p->neighs));
 	if (!p->neighs)
-		return refuse(why, -ENOMEM, "no memory for the neighbour table: free some");
+		return refuse(why, -ENOMEM,
+			"out of memory for the neighbour table: free some memory and try again");
 	if (cfg->nneighs)
 		memcpy(p->neighs, cfg->neighs, cfg->nneighs * sizeof(*p->neighs));
 	p->nneighs = cfg->nneighs;
@@ -167,6 +168,7 @@ static int init_static(struct netport *p, const struct ctl_port *cfg, char why[A
 int netport_init(struct netport *p, uint32_t index, const struct ctl_port *cfg, bool rocev1,
 	struct rtnl *nl, struct port *shared, char why[ABI_SENTENCE_MAX])
 {
+	const struct cc_config *config;
 	int err = 0;
 
 	memset(p, 0, sizeof(*p));
@@ -181,16 +183,18 @@ int netport_init(struct netport *p, uint32_t index, const struct ctl_port *cfg, 
 		priority_init(&p->priority);
 	p->congestion = malloc(sizeof(*p->congestion));
 	if (!p->congestion)
-		return refuse(why, -ENOMEM, "rocid is out of memory");
+		return refuse_memory(why);
 	if (cfg->congestion)
 		*p->congestion = *cfg->congestion;
 	else
 		congestion_init(p->congestion);
 	congestion_port(p->congestion, cfg->speed_mbps);
-	congestion_publish(p->congestion, shared);
+	if (congestion_config(p->congestion, &config))
+		return refuse_memory(why);
+	congestion_publish(p->congestion, config, shared);
 	err = switches_publish(&p->congestion->switches, shared, &p->switches);
 	if (err)
-		return refuse(why, err, "rocid is out of memory");
+		return refuse_memory(why);
 	if (p->netdev[0]) {
 		p->eth_mtu_limit = cfg->eth_mtu;
 		err = init_netdev(p, nl, why);
@@ -213,7 +217,8 @@ int netport_init(struct netport *p, uint32_t index, const struct ctl_port *cfg, 
 	pkeys_init(shared, cfg->pkeys, cfg->npkeys);
 	gids_publish(&p->gids, shared);
 	if (!atomic_load_explicit(&shared->gids, memory_order_relaxed))
-		return refuse(why, -ENOMEM, "no memory for the GID table: free some");
+		return refuse(why, -ENOMEM,
+			"out of memory for the GID table: free some memory and try again");
 	return 0;
 }
 
@@ -224,6 +229,7 @@ const struct gid_table *netport_withdraw(struct netport *p)
 	if (!p->shared)
 		return NULL;
 	switches_publish(NULL, p->shared, &p->switches);
+	p->withdrawn = atomic_exchange(&p->shared->cc, NULL);
 	old = atomic_exchange(&p->shared->gids, &no_gids);
 	return old == &no_gids ? NULL : old;
 }
@@ -236,6 +242,8 @@ void netport_destroy(struct netport *p)
 	p->switches = NULL;
 	free(p->congestion);
 	p->congestion = NULL;
+	free((void *)p->withdrawn);
+	p->withdrawn = NULL;
 }
 
 /* Reads the netdev, which may have been removed or replaced.  @return NETPORT_* bits, or -1 when
@@ -254,7 +262,7 @@ static int read_netdev(struct netport *p, struct rtnl *nl)
 	}
 	if (err != -ENODEV)
 		return -1;
-	p->link = false; /* it may come back under the same name */
+	p->link = false; /* it may return under the same name */
 	p->ifindex = 0;
 	gids_sync(&p->gids, NULL, 0);
 	return (was ? NETPORT_GONE : 0) | (take_vlans(p, NULL, 0) ? NETPORT_VLANS : 0);

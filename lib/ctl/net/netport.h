@@ -28,21 +28,22 @@ struct netport {
 	bool link;     /* the netdev is up; always true without a netdev */
 	bool set_down; /* by an administrator, or because its device is missing */
 	bool up;       /* as reported to programs: link and not set_down */
-	bool news;     /* since sysfs/ looked: a port event was raised */
+	bool news;     /* a port event was raised since sysfs/ last looked */
 	bool stale;    /* the kernel did not answer every query: read it again */
 	uint32_t eth_mtu;
 	uint32_t eth_mtu_limit; /* 0: none */
 	uint32_t speed_mbps;
-	uint64_t link_downed; /* number of times it went down */
+	uint64_t link_downed; /* how often it went down */
 	struct gids gids;
 	struct rtnl_vlan vlan[PORT_VLAN_MAX]; /* VLAN netdevs on top of the port's, up */
 	uint32_t nvlans;
-	bool join_refused; /* verbs/group.c: since the last news of the netdev; the owner has been
-			      notified */
+	bool join_refused; /* verbs/group.c: a join was refused, and the owner notified, since
+			      the last news of the netdev */
 	struct priority_map priority;
 	struct congestion *congestion;
-	struct switch_list *switches; /* withdrawn, to be freed after a grace period */
-	struct ctl_neigh *neighs;     /* static */
+	const struct cc_config *withdrawn; /* to be freed after a grace period */
+	struct switch_list *switches;	   /* withdrawn, to be freed after a grace period */
+	struct ctl_neigh *neighs;	   /* static */
 	uint32_t nneighs;
 	struct port *shared; /* what workers read */
 };
@@ -65,7 +66,7 @@ int netport_init(struct netport *p, uint32_t index, const struct ctl_port *cfg, 
 	struct rtnl *nl, struct port *shared, char why[ABI_SENTENCE_MAX]);
 
 /**
- * Gives workers an empty table in place of @p p's, and no switches.
+ * Gives workers an empty table in place of @p p's, no switches and no congestion control.
  * @return the former table, to be freed after a grace period, or NULL.
  */
 const struct gid_table *netport_withdraw(struct netport *p);
@@ -81,7 +82,7 @@ void netport_destroy(struct netport *p);
  */
 unsigned netport_refresh(struct netport *p, struct rtnl *nl, const struct gid_table **old);
 
-/** Publishes to the workers what has changed of MAC and MTU.  @return NETPORT_* bits. */
+/** Publishes MAC and MTU to the workers if they have changed.  @return NETPORT_* bits. */
 unsigned netport_share(struct netport *p);
 
 /** @return the largest path MTU of @p p (GID-09), 0: none fits. */

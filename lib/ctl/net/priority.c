@@ -60,8 +60,8 @@ int priority_parse(struct priority_map *m, const char *text, char *why, size_t w
 
 		if (!take_item(&at, m) || (*at && *at != ',')) {
 			snprintf(why, why_size,
-				"\"%.*s\" is neither slA[-B]=P nor dscpA[-B]=P nor tag=yes nor "
-				"tag=no: A and B are at most 7 (sl) or 63 (dscp), P is at most 7",
+				"\"%.*s\" is not slA[-B]=P, dscpA[-B]=P, tag=yes or "
+				"tag=no, with A and B at most 7 (sl) or 63 (dscp), and P at most 7",
 				(int)strcspn(item, ","), item);
 			return -EINVAL;
 		}

@@ -14,7 +14,7 @@
 #define PRIORITY_TEXT 704
 
 /**
- * Sets @p m from @p text; values that it does not name are those of priority_init().
+ * Sets @p m from @p text; values that it does not mention are those of priority_init().
  * @param why  receives the error sentence
  * @return 0 or -EINVAL.
  */

@@ -14,10 +14,10 @@
 #include "net/rtnl.h"
 #include "path.h"
 
-#define BUF_SIZE    32768     /* a dump comes in pieces of at most this */
-#define NEWS_BUFFER (1 << 20) /* some thousand news */
-#define NEWS_MAX    64u	      /* taken at once: a flood must not stop the control thread */
-#define LIST_TRIES  5u	      /* if a list changes while the kernel dumps it */
+#define BUF_SIZE    32768     /* a dump comes in pieces of at most this size */
+#define NEWS_BUFFER (1 << 20) /* room for some thousand messages */
+#define NEWS_MAX    64u	      /* taken at once: a flood must not block the control thread */
+#define LIST_TRIES  5u	      /* if a list changes during the kernel's dump */
 
 /* An address as rtnetlink writes it. */
 struct inet {
@@ -68,8 +68,8 @@ static int subscribe(struct mnl_socket *news)
 	return 0;
 }
 
-/* After a dump that was interrupted or overran the buffer, the kernel accepts no other until the
- * rest has been read: closing the socket ends both. */
+/* After a dump that was interrupted or overran the buffer, the kernel accepts no other one until
+ * the rest has been read: closing the socket ends both. */
 static int open_ask(struct rtnl *nl)
 {
 	int strict = 1;
@@ -80,8 +80,8 @@ static int open_ask(struct rtnl *nl)
 	nl->ask = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC);
 	if (!nl->ask || mnl_socket_bind(nl->ask, 0, MNL_SOCKET_AUTOPID))
 		return errno ? -errno : -EIO;
-	/* With this, dumps of one netdev hold only its addresses; kernels before 4.20 send all, and
-	 * the answer is filtered anyway. */
+	/* With this, a dump for one netdev holds only its addresses. Kernels before 4.20 send all,
+	 * and the answer is filtered anyway. */
 	mnl_socket_setsockopt(nl->ask, NETLINK_GET_STRICT_CHK, &strict, sizeof(strict));
 	nl->torn = false;
 	return 0;
@@ -216,8 +216,8 @@ static int ask(struct rtnl *nl, struct nlmsghdr *req, mnl_cb_t cb, void *arg)
 	return take_answers(nl, cb, arg);
 }
 
-/* The same for a list that already has @p count elements. A dump that changed meanwhile is
- * repeated. */
+/* The same for a list that already has @p count elements. Repeats a dump during which the list
+ * changed. */
 static int ask_for_list(
 	struct rtnl *nl, struct nlmsghdr *req, mnl_cb_t cb, void *list, unsigned *count)
 {
@@ -297,7 +297,7 @@ int rtnl_vlans(struct rtnl *nl, uint32_t parent, struct rtnl_vlan *vlan, unsigne
 	int err;
 
 	ifi->ifi_family = AF_UNSPEC;
-	/* Counters would be most of a dump, and nobody reads them. */
+	/* Counters would be most of a dump, and are not used. */
 	mnl_attr_put_u32(req, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
 	err = ask_for_list(nl, req, vlan_cb, &list, &list.count);
 	return err ? err : (int)list.count;
@@ -350,7 +350,7 @@ int rtnl_addresses(struct rtnl *nl, uint32_t ifindex, uint8_t gid[][16], unsigne
 		ifa->ifa_family = families[i];
 		ifa->ifa_index = ifindex;
 		err = ask_for_list(nl, req, address_cb, &list, &list.count);
-		/* A host without IPv6 has no such addresses. */
+		/* A host without IPv6 has no IPv6 addresses. */
 		if (err && !(err == -EOPNOTSUPP && families[i] == AF_INET6))
 			return err;
 	}
@@ -519,7 +519,7 @@ int rtnl_neigh_probe(struct rtnl *nl, uint32_t ifindex, const uint8_t nexthop[16
 			       : -EALREADY;
 	if (!(answer.state & NUD_PROBE))
 		return -EALREADY;
-	/* For a new entry, the kernel asks everybody. */
+	/* For a new entry, the kernel queries the whole link. */
 	err = neigh_change(nl, ifindex, &d, NLM_F_REPLACE, NUD_NONE, 0);
 	return err ? err : neigh_change(nl, ifindex, &d, NLM_F_CREATE, NUD_NONE, NTF_USE);
 }

@@ -40,10 +40,10 @@ int rtnl_open(struct rtnl *nl);
 
 void rtnl_close(struct rtnl *nl);
 
-/** @return the descriptor that is readable while news wait. */
+/** @return a descriptor that is readable while news are waiting. */
 int rtnl_fd(const struct rtnl *nl);
 
-/** The subjects of news. */
+/** Kinds of news. */
 #define RTNL_NEWS_LINKS	 (1u << 0) /* links and addresses, without details: read them again */
 #define RTNL_NEWS_ROUTES (1u << 1) /* routes, rules, next hops */
 #define RTNL_NEWS_LOST	 (1u << 2) /* anything may have changed */
@@ -51,8 +51,8 @@ int rtnl_fd(const struct rtnl *nl);
 /** The MAC or state of a neighbour has changed, or the neighbour was removed. */
 typedef void (*rtnl_neigh_news)(void *arg, uint32_t ifindex, const uint8_t gid[16]);
 
-/** Takes a bounded number of news, so that others get their turn, and calls @p neigh for each
- * neighbour. The rest keeps rtnl_fd() readable.  @return RTNL_NEWS_* bits. */
+/** Processes a bounded number of news, so that others get their turn, and calls @p neigh for each
+ *  neighbour. The rest keeps rtnl_fd() readable.  @return RTNL_NEWS_* bits. */
 unsigned rtnl_take_news(struct rtnl *nl, rtnl_neigh_news neigh, void *arg);
 
 /** @return 0, -ENODEV if there is no such netdev, or another negative errno. */
@@ -89,7 +89,7 @@ enum rtnl_route_type {
 
 struct rtnl_route {
 	enum rtnl_route_type type;
-	uint8_t nexthop[16]; /* as GID; @p dst itself if it is on the link */
+	uint8_t nexthop[16]; /* as a GID; @p dst itself if it is on the link */
 	uint32_t ifindex;    /* of the outgoing netdev */
 };
 
@@ -104,15 +104,16 @@ int rtnl_route_get(struct rtnl *nl, const uint8_t *src, const uint8_t dst[16], u
 	struct rtnl_route *route);
 
 /** @return 0 and the MAC; -EINPROGRESS while the kernel is querying the link; -EHOSTUNREACH if
- *  nobody answered; -ENOENT if it does not know the neighbour; another negative errno. */
+ *  nobody answered; -ENOENT if the kernel does not know the neighbour; another negative errno. */
 int rtnl_neigh_get(struct rtnl *nl, uint32_t ifindex, const uint8_t nexthop[16], uint8_t mac[6]);
 
-/** Has the kernel probe whether a neighbour that it knows is still reachable (NUD_PROBE).
- *  @param anywhere  the probe was not answered: ask everybody on the link who has the address now
+/** Has the kernel probe whether a known neighbour is still reachable (NUD_PROBE).
+ *  @param anywhere  the probe was not answered: query the whole link for the present owner of the
+ *  address
  *  @return 0; -EALREADY: nothing to probe, or it has answered; another negative errno. */
 int rtnl_neigh_probe(struct rtnl *nl, uint32_t ifindex, const uint8_t nexthop[16], bool anywhere);
 
-/** Has the kernel resolve the neighbour, or verify one that it has not heard from for long.
+/** Has the kernel resolve the neighbour, or verify one that it has not heard from for a long time.
  *  @return 0 or a negative errno. */
 int rtnl_neigh_use(struct rtnl *nl, uint32_t ifindex, const uint8_t nexthop[16]);
 

@@ -51,7 +51,7 @@ static bool number(const char *text, int base, uint32_t min, uint32_t max, uint3
 	return true;
 }
 
-/* "2001:db8:5::1", or "2001:db8:5::/64". */
+/* Adds "2001:db8:5::1" or "2001:db8:5::/64". */
 static int add(struct switches *s, const char *value, char *why, size_t why_size)
 {
 	char addr[INET6_ADDRSTRLEN];
@@ -60,14 +60,14 @@ static int add(struct switches *s, const char *value, char *why, size_t why_size
 
 	if (s->n == FAST_CNP_SWITCHES)
 		return refuse_in(why, why_size, -EINVAL,
-			"a port has %u entries for switches at most: name several by one prefix",
+			"a port has at most %u entries for switches: use a prefix for several",
 			FAST_CNP_SWITCHES);
 	snprintf(addr, sizeof(addr), "%.*s", (int)len, value);
 	if (len >= sizeof(addr) || inet_pton(AF_INET6, addr, s->entry[s->n].addr) != 1 ||
 		gid_is_ip4(s->entry[s->n].addr) ||
 		(value[len] && !number(value + len + 1, 10, 1, BITS, &prefix)))
 		return refuse_in(why, why_size, -EINVAL,
-			"%s=%s names no switch: say an IPv6 address, or a prefix such as "
+			"%s=%s is not a switch: use an IPv6 address, or a prefix such as "
 			"2001:db8:5::/64",
 			ENTRY, value);
 	s->entry[s->n++].prefix = (uint8_t)prefix;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file session/account.h  What one user is charged with: quota.h. */
+/** @file session/account.h  The charges of one user: quota.h. */
 #ifndef SESSION_ACCOUNT_H
 #define SESSION_ACCOUNT_H
 
@@ -9,14 +9,14 @@
 #include "list.h"
 #include "session/reaper.h"
 
-/** The charges of one user. It exists while there are any. */
+/** The charges of one user. It exists only while there are any. */
 struct account {
 	struct list node; /* of quota.accounts */
 	uid_t uid;
 	uint64_t used[CTL_KINDS];
 	/** Released, but still mapped: CTL_MAPPINGS, CTL_MEMORY and CTL_QUEUES. */
 	uint64_t retired[CTL_KINDS];
-	struct reaped memory, queues; /* unmapped since */
+	struct reaped memory, queues; /* already unmapped */
 };
 
 #endif

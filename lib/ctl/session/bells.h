@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file session/bells.h
- * The doorbells of a session. Control thread, and workers as ownership.md says.
+ * The doorbells of a session. Accessed by the control thread, and by workers according to
+ * ownership.md.
  */
 #ifndef SESSION_BELLS_H
 #define SESSION_BELLS_H

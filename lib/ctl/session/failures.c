@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "session/failures.h"
+#include "session/ids.h"
 #include <stdlib.h>
 #include "config/parts.h"
 #include "loop/loop.h"
@@ -8,8 +9,13 @@ struct failures *failures_create(const struct failure_ops *ops)
 {
 	struct failures *f = calloc(1, sizeof(*f));
 
-	if (f)
-		f->ops = ops;
+	if (!f)
+		return NULL;
+	if (random_bytes(&f->seed, sizeof(f->seed))) {
+		free(f);
+		return NULL;
+	}
+	f->ops = ops;
 	return f;
 }
 
@@ -28,9 +34,9 @@ void failure_keep(struct ctl *ctl, const struct qp_obj *o)
 	ctl->failures->ops->keep(ctl, o);
 }
 
-void failure_connection(struct ctl *ctl, const struct failed_connection *f)
+void failure_request(struct ctl *ctl, const struct failed_request *f)
 {
-	ctl->failures->ops->connection(ctl, f);
+	ctl->failures->ops->request(ctl, f);
 }
 
 void failures_qp_gone(struct failures *f, const struct gone_qp *gone)

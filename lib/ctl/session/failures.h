@@ -20,10 +20,13 @@ struct session;
 struct failure {
 	uint32_t id;	  /* grows with each change; 0: empty */
 	uint64_t time_ms; /* calendar time of the last occurrence */
+	uint64_t time_ns; /* the same by the workers' clock, which orders entries; 0 for requests */
 	uint64_t key;	  /* distinguishes failures */
 	uint64_t alike;	  /* equal for failures whose sentences differ only in numbers */
 	bool drop;	  /* packets were dropped; otherwise a QP failed */
-	bool stalled;	  /* the QP waits for something that will not come */
+	bool stalled;	  /* the QP waits for something that will not happen */
+	bool request;	  /* a request failed; uid: its user */
+	uid_t uid;
 	uint32_t qpn;
 	uint32_t session; /* 0: nobody's */
 	uint64_t count;
@@ -38,6 +41,10 @@ struct failure {
 #define FAILURE_DROPS_MAX 128u
 /** Failures reported per session for QPs that end with it. */
 #define FAILURES_TOLD_MAX 64u
+/** Failed requests recorded per user, whose programs can make up any number. */
+#define FAILED_REQUESTS_MAX 32u
+/** For all users together, so that they do not evict failures of queue pairs. */
+#define REQUESTS_OF_ALL_MAX 128u
 /** Records of destroyed regions, and of destroyed QPs. */
 #define FAILURES_GONE_MAX 512u
 
@@ -58,8 +65,9 @@ struct gone_qp {
 	char program[sizeof(((struct abi_hello *)0)->name) + 1];
 };
 
-/** A connection that did not come about (doc/connections.md). */
-struct failed_connection {
+/** A connection that could not be established (doc/connections.md), or a call that the library
+ *  refused. */
+struct failed_request {
 	const struct session *session;
 	uint32_t qpn;
 	const char *cause, *rule, *text;
@@ -72,12 +80,13 @@ struct failure_ops {
 	/** Records the failure and the drops of @p o, which will be destroyed or reset. */
 	void (*keep)(struct ctl *ctl, const struct qp_obj *o);
 	/** Records @p f. */
-	void (*connection)(struct ctl *ctl, const struct failed_connection *f);
+	void (*request)(struct ctl *ctl, const struct failed_request *f);
 };
 
 struct failures {
 	const struct failure_ops *ops;
 	uint32_t next_id;
+	uint64_t seed;	   /* random */
 	uint32_t mrs, qps; /* ever destroyed */
 	struct gone_mr mr[FAILURES_GONE_MAX];
 	struct gone_qp qp[FAILURES_GONE_MAX];
@@ -93,7 +102,7 @@ void failures_destroy(struct failures *f);
 /** Call `ops` for @p o. */
 const struct failure *failure_of_qp(struct ctl *ctl, const struct qp_obj *o);
 void failure_keep(struct ctl *ctl, const struct qp_obj *o);
-void failure_connection(struct ctl *ctl, const struct failed_connection *f);
+void failure_request(struct ctl *ctl, const struct failed_request *f);
 
 /** Records a QP or a region that is destroyed, so that later packets for it are distinguished from
  *  those for a key or QPN that never existed. Sets time_ms. */

@@ -25,7 +25,7 @@ struct handles {
 	uint32_t size; /* slots allocated */
 	uint32_t used;
 	uint32_t max;
-	uint32_t free_head, free_tail; /* first in, first out: a slot rests as long as possible */
+	uint32_t free_head, free_tail; /* FIFO: a slot stays unused as long as possible */
 };
 
 /** @param max objects, at most HANDLES_MAX */

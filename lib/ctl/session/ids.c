@@ -45,7 +45,7 @@ static int pick_below(uint32_t n, uint32_t *out)
 	return err;
 }
 
-/* A random number in [0, @p n) other than @p last, so that packets for the former holder do not
+/* A random number in [0, @p n) other than @p last, so that packets for the previous holder do not
  * reach the new one. */
 static int pick_another(uint32_t n, uint32_t last, uint32_t *out)
 {

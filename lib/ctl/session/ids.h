@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file session/ids.h
- * Numbers that peers see: QPNs and memory keys. Neither is reused soon, because packets for the
- * former holder may still be in flight (QPS-23, MR-01), and neither is easy to guess (SEC-04).
+ * Numbers that peers see: QPNs and memory keys. None is reused soon, because packets for its
+ * previous holder may still be in flight (QPS-23, MR-01), and none is easy to guess (SEC-04).
  * Control thread.
  */
 #ifndef SESSION_IDS_H
@@ -25,7 +25,7 @@ struct qpn_pool {
 	uint8_t gen[QP_MAX];
 };
 
-/** @return 0, or a negative errno when the kernel gives no random bytes. */
+/** @return 0, or a negative errno when the kernel returns no random bytes. */
 int qpn_pool_init(struct qpn_pool *p);
 
 /** Takes a random slot among those that have rested, with a random generation.
@@ -40,7 +40,7 @@ struct srqn_pool {
 	uint16_t gen[SRQ_MAX];
 };
 
-/** @return 0, or a negative errno when the kernel gives no random bytes. */
+/** @return 0, or a negative errno when the kernel returns no random bytes. */
 int srqn_pool_init(struct srqn_pool *p);
 
 /** Chooses a number in a free slot of @p t; the slot stays free until the caller publishes there.

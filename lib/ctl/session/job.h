@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file session/job.h
- * Long commands, in steps: one with gigabytes to walk must not keep the control thread from the
- * commands of others. Their session's socket is not watched meanwhile, so that none of its other
- * commands finds an operation half done; the session may end. Control thread.
+ * Long commands, executed in steps: one that walks gigabytes must not keep the control thread from
+ * the commands of others. The session's socket is not watched meanwhile, so that none of its other
+ * commands finds a half-finished operation; the session may end. Control thread.
  */
 #ifndef SESSION_JOB_H
 #define SESSION_JOB_H
@@ -17,7 +17,7 @@ struct ctl;
 /** The result of a step that leaves more to do. */
 #define JOB_MORE 2
 
-/** Embedded in the command's own allocated struct. */
+/** Embedded in the command's own allocated structure. */
 struct job {
 	struct list node; /* on sessions.jobs */
 	struct session *session;
@@ -33,7 +33,7 @@ struct job {
  *  step is finished. */
 int job_begin(struct job *j, struct session *s, const struct request *q, struct reply *r);
 
-/** Executes one step of the next command in turn.  @return true while there is more to do. */
+/** Executes one step of the command whose turn it is.  @return true while there is more to do. */
 bool jobs_poll(struct ctl *ctl);
 
 /** Drops the unfinished command of @p s, which is ending. */

@@ -15,7 +15,7 @@
 #include "sigbus.h"
 #include "worker.h"
 
-/* --- by file and place ------------------------------------------------------------------ */
+/* --- lookup by file and place ----------------------------------------------------------- */
 
 struct key {
 	uint64_t session, ino, first, size;
@@ -73,7 +73,8 @@ int mapping_check(
 		if ((i && p->off % e.page) ||
 			(i + 1 < spec->npieces && (p->off + p->length) % e.page))
 			return refuse(why, -EINVAL,
-				"piece %u of the region does not begin and end with a page: see "
+				"piece %u of the region does not begin and end at page boundaries: "
+				"see "
 				"doc/abi.md",
 				i);
 		if (!p->length && spec->npieces > 1)
@@ -111,7 +112,7 @@ static int map_one(struct mapping *w, int fd)
 	return 0;
 }
 
-/* Side by side, as the program sees them. */
+/* Maps the pieces side by side, as the program sees them. */
 static int map_pieces(struct mapping *w, const struct mapping_spec *spec)
 {
 	int prot = w->writable ? PROT_READ | PROT_WRITE : PROT_READ;
@@ -150,7 +151,8 @@ static int guard(struct mapping *w, char why[ABI_SENTENCE_MAX])
 	return shm_guard(&w->map, &a, why);
 }
 
-/* Charges, maps and guards @p w.  @return a negative errno with a sentence, nothing being left. */
+/* Charges, maps and guards @p w.  @return 0, or a negative errno with a sentence and everything
+ * undone. */
 static int make(struct mapping *w, const struct mapping_spec *spec, char why[ABI_SENTENCE_MAX])
 {
 	const struct charge c = {CTL_MAPPINGS, w->mappings};
@@ -171,7 +173,7 @@ static int make(struct mapping *w, const struct mapping_spec *spec, char why[ABI
 	return err;
 }
 
-/* Fills in what a new mapping would be.  @return whether others may share it. */
+/* Fills in what a new mapping would be like.  @return whether others may share it. */
 static bool plan(struct mapping *w, const struct mapping_spec *spec, const struct stat *st)
 {
 	const struct abi_piece *p = spec->piece;
@@ -207,7 +209,7 @@ int mapping_get(struct session *s, const struct mapping_spec *spec, struct mappi
 	if (!w) {
 		w = malloc(sizeof(*w));
 		if (!w)
-			return refuse(why, -ENOMEM, "rocid is out of memory");
+			return refuse_memory(why);
 		*w = like;
 		list_init(&w->node);
 		err = make(w, spec, why);

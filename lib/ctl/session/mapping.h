@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file session/mapping.h
- * Mappings of applications' files. Regions of a session that lie in the same aligned piece of a
- * file share one: a process has at most vm.max_map_count mappings, and programs register tens of
- * thousands of small buffers. A region that consists of several ranges of its file has a mapping of
- * its own, in which they are side by side. Control thread.
+ * Mappings of applications' files. Regions of a session within the same aligned piece of a file
+ * share one mapping, because a process can have only vm.max_map_count mappings, and programs
+ * register tens of thousands of small buffers. A region that consists of several ranges of its file
+ * has a separate mapping, in which they are side by side. Control thread.
  */
 #ifndef SESSION_MAPPING_H
 #define SESSION_MAPPING_H
@@ -27,11 +27,11 @@ struct mapping {
 	ino_t ino;
 	uint64_t first; /* offset in the file */
 	bool writable;
-	bool counted; /* its fault, in session.faulted */
+	bool counted; /* its fault is included in session.faulted */
 	uint32_t users;
-	uint32_t mappings; /* of rocid */
+	uint32_t mappings; /* how many it takes in rocid */
 	struct shm map;
-	struct mr_list regions; /* that workers can find; for the handler of SIGBUS */
+	struct mr_list regions; /* those that workers can find; for the SIGBUS handler */
 };
 
 /** The range that a region needs. */
@@ -43,10 +43,10 @@ struct mapping_spec {
 	uint64_t length;	       /* their sum */
 };
 
-/** The range that mapping_get() would map for it. */
+/** The range that mapping_get() would map for a region. */
 struct mapping_extent {
 	uint64_t mapped; /* bytes of whole pages */
-	uint64_t file;	 /* bytes of memory that the file has */
+	uint64_t file;	 /* bytes allocated to the file */
 };
 
 /** Checks file and ranges.  @return 0 or a negative errno with a sentence, as shm_check_client().
@@ -68,7 +68,8 @@ void mapping_put(struct mapping *w, uint64_t bytes);
 /** Adds @p mr, before workers can find it. */
 void mapping_add(struct mapping *w, struct mr *mr);
 
-/** Removes @p mr, which workers cannot find any more; a handler may be at it for a grace period. */
+/** Removes @p mr, which workers can no longer find; a handler may use it until a grace period is
+ *  over. */
 void mapping_remove(struct mapping *w, struct mr *mr);
 
 /** @return whether a page of it has faulted: the rest must not be trusted. */

@@ -17,7 +17,7 @@ struct request {
 	struct abi_msg msg;
 	uint8_t body[ABI_MSG_MAX - sizeof(struct abi_msg)] __attribute__((aligned(8)));
 	size_t body_len;
-	int fd; /* that came with the request, -1: none; closed after the handler */
+	int fd; /* received with the request, -1: none; closed after the handler returns */
 };
 
 #define REPLY_FDS 2
@@ -39,7 +39,7 @@ typedef int (*command_handler)(struct session *s, const struct request *q, struc
 /** Copies @p len bytes into the reply's body. */
 void reply_body(struct reply *r, const void *body, size_t len);
 
-/** Has @p fd sent with the reply and closed. */
+/** Sends @p fd with the reply and then closes it. */
 void reply_fd(struct reply *r, int fd);
 
 #endif

@@ -176,8 +176,8 @@ static unsigned send_turn(struct notifier *n, struct event_turn *t)
 	return sent;
 }
 
-/* Makes some full channels busy again, one per session in turn, so that a program that reads again
- * does not wait for other programs' channels. */
+/* Makes some full channels busy again, one per session in turn, so that a program that resumes
+ * reading does not wait for other programs' channels. */
 static void try_full(struct notifier *n)
 {
 	struct list *node, *channel;

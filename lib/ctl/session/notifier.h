@@ -2,7 +2,7 @@
 /**
  * @file session/notifier.h
  * Events from workers (and from the control thread) to applications, sent by a separate thread:
- * waking a sleeper costs 11-15 us, which no worker may spend (decision 0000.4).
+ * waking a sleeper takes 11-15 us, which no worker can spare (decision 0000.4).
  *
  * Nothing is lost and nothing is allocated: an event is recorded in its object, and the object
  * waits on its channel until the channel's socket accepts the message. A pending event of the same
@@ -67,7 +67,7 @@ struct notifier {
 	struct dataplane *dp;
 	notifier_find find;
 	void *find_arg;
-	int late_fd;	  /* eventfd of the reader of workers' late QPs; set before the start */
+	int late_fd;	  /* eventfd that announces workers' late QPs; set before the start */
 	struct list busy; /* event_turn.node: sessions with pending events */
 	struct list full; /* event_turn.full_node: each round tries some, in turns */
 };

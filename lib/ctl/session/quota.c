@@ -16,11 +16,11 @@
 #define MB_SHIFT 20
 #define NO_LIMIT UINT32_MAX
 
-/* One kind that is counted. A session limit of 0 means no limit. */
+/* A kind that is counted. A session limit of 0 means no limit. */
 struct row {
 	const char *things;
 	const char *remedy;
-	const char *option;	 /* rocid's, for an application's limit; NULL: rocictl sets it */
+	const char *option; /* rocid's option for an application's limit; NULL: rocictl sets it */
 	const char *user_option; /* likewise */
 	uint32_t session;	 /* the maximum per application; for bytes, the default in MB */
 	uint32_t user_eighths;	 /* of the capacity: the default per user */
@@ -312,7 +312,7 @@ static uint64_t capacity_of(const struct quota *q, enum ctl_kind kind)
 	return whole > q->capacity[kind] ? whole : q->capacity[kind];
 }
 
-/* @return whether @p a, with @p c added, has so little that it may use the last quarter. */
+/* @return whether @p a, including @p c, has so little that it may use the last quarter. */
 static bool is_small(const struct quota *q, const struct account *a, const struct charge *c)
 {
 	uint64_t own = a->used[c->kind] + a->retired[c->kind];
@@ -443,7 +443,7 @@ static struct charge descriptors_of(const struct session *s)
 	return (struct charge){CTL_DESCRIPTORS, 2 + s->ctl->dp->nworkers};
 }
 
-/* Connections that hang in close() count as sessions too. */
+/* Connections that hang in close() count as sessions, too. */
 static int check_places(const struct session *s, char *why)
 {
 	uint64_t hang = reaper_load(s->ctl->sessions->closer, owner_connections(s->peer.uid));
@@ -470,7 +470,7 @@ int quota_open(struct session *s, char why[ABI_SENTENCE_MAX])
 	free_empty(q);
 	s->account = account_of(q, s->peer.uid);
 	if (!s->account)
-		return refuse(why, -ENOMEM, "rocid is out of memory");
+		return refuse_memory(why);
 	err = check_places(s, why);
 	if (!err)
 		err = quota_take(s, c, ARRAY_SIZE(c), why);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file session/quota.h
- * How much of each enum ctl_kind one application, and all applications of one user, may have. An
- * object is charged before it is created: to its session, and to the account of its user, which
- * keeps the charge as long as the object lasts, even beyond the session. A refusal is -EDQUOT, or
- * -EUSERS for sessions, with a sentence that names the option to raise.
+ * Limits how much of each enum ctl_kind one application, and all applications of one user, may
+ * have. An object is charged before it is created: to its session, and to the account of its user,
+ * which keeps the charge as long as the object lasts, even beyond the session. A refusal is
+ * -EDQUOT, or -EUSERS for sessions, with a sentence that names the option to raise.
  *
  * Several users together could still take everything. The last quarter of each kind is therefore
- * reserved for users who have little of it (USER_RESERVE, USER_SMALL), and memory that is not
- * unmapped yet counts there. Others need no protection from root: only the limits per application
+ * reserved for users who have little of it (USER_RESERVE, USER_SMALL), where memory that is not
+ * unmapped yet counts. Nobody needs protection from root: only the limits per application
  * apply to it. Control thread.
  */
 #ifndef SESSION_QUOTA_H
@@ -75,7 +75,7 @@ void quota_pass(struct session *from, struct session *to, const struct charge c[
 /** @return whether @p s may take the place of another user's session. */
 bool quota_may_open(const struct session *s);
 
-/** @return the most objects of @p kind, or MB, that @p s may have; UINT32_MAX: no limit. */
+/** @return the maximum of @p kind, in objects or MB, for @p s; UINT32_MAX: no limit. */
 uint32_t quota_most(const struct session *s, enum ctl_kind kind);
 
 /* --- limits by name ------------------------------------------------------------------- */

@@ -13,7 +13,7 @@
 #include "session/reaper.h"
 
 #define PIECE	  (64u << 20) /* takes about a millisecond to unmap */
-#define GIVE_UP_S 2	      /* reaper_destroy(): releases that take longer hang */
+#define GIVE_UP_S 2	      /* in reaper_destroy(): releases that take longer are hanging */
 
 /* How long one close may linger. A lingering socket watches for signals (sk_stream_wait_close()),
  * and a pending signal ends the lingering of all sockets that the same close releases. */
@@ -29,17 +29,17 @@ struct burden {
 	void *heap;	     /* NULL: base is a mapping */
 };
 
-/* The burdens of one owner; it exists while there are any. */
+/* The pending releases of one owner; it exists while there are any. */
 struct lane {
 	struct list node; /* on reaper.lanes */
 	struct list turn; /* on reaper.turns, while a thread may take from it */
 	uint64_t owner;
 	struct list queue;
 	unsigned queued;
-	unsigned busy; /* threads */
+	unsigned busy; /* threads at work on it */
 };
 
-/* Shared by its owner and its threads; the last to leave frees it. */
+/* Shared by its owner and its threads; the last one to leave frees it. */
 struct reaper {
 	pthread_mutex_t lock;
 	pthread_cond_t work; /* a burden is queued, or `stop` is set */
@@ -236,7 +236,7 @@ struct reaper *reaper_create(const struct reaper_config *cfg)
 	list_init(&d->turns);
 	d->cfg = *cfg;
 	if (cfg->interrupts)
-		sigaction(SIGURG, &sa, NULL); /* an ignored signal interrupts nothing */
+		sigaction(SIGURG, &sa, NULL); /* an ignored signal would interrupt nothing */
 	return d;
 }
 

@@ -2,12 +2,12 @@
 /**
  * @file session/reaper.h
  * Slow releases, on separate threads, so that the control thread never waits for them. A descriptor
- * from an application can be anything: a file of its own file system, a socket that lingers. So can
- * those in the unread messages of its socket. The last mapping of gigabytes takes the kernel a
- * second to free.
+ * from an application can be anything: a file on a file system of its own, or a socket that
+ * lingers. The same holds for descriptors in unread messages of its socket. Freeing the last
+ * mapping of gigabytes takes the kernel a second.
  *
  * Threads are started as needed; one that hangs delays only itself. Each release has an owner, who
- * can occupy a few threads and no more, so that those of others proceed. Control thread.
+ * can occupy only a few threads, so that releases of other owners proceed. Control thread.
  */
 #ifndef SESSION_REAPER_H
 #define SESSION_REAPER_H
@@ -21,9 +21,9 @@ struct reaper;
 
 struct reaper_config {
 	unsigned threads;	/* how many releases may hang at the same time */
-	unsigned owner_threads; /* how many of them for one owner */
-	/** Leave a socket that lingers on close to the kernel after a moment, by a SIGURG from the
-	 * reaper to its own thread. */
+	unsigned owner_threads; /* maximum per owner */
+	/** Interrupt a close() that lingers on a socket by a SIGURG from the reaper to its own
+	 *  thread, which leaves the socket to the kernel. */
 	bool interrupts;
 };
 
@@ -43,7 +43,7 @@ static inline uint64_t owner_passed(uint32_t uid)
 	return 1ull << 32 | uid;
 }
 
-/** Count of unmapped memory: any thread adds, the owner subtracts. The bytes are added last; the
+/** Counts unmapped memory: any thread adds, the owner subtracts. The bytes are added last; the
  *  reaper does not access the struct after that. */
 struct reaped {
 	_Atomic uint64_t mappings;

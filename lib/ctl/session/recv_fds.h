@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file session/recv_fds.h
- * Receives from unix sockets. A peer that can write to one can pass descriptors, wanted or not, and
- * closing a descriptor can take as long as its owner likes. So this thread must close none, and
- * neither must the kernel inside recvmsg(), which closes those that do not fit in the control
+ * Receives from unix sockets. A peer that can write to one can pass descriptors, expected or not,
+ * and closing a descriptor can take as long as its owner likes. So this thread must not close any,
+ * and neither may the kernel inside recvmsg(), which closes those that do not fit in the control
  * buffer or in the descriptor table.
  *
  * A message is therefore peeked at first (MSG_PEEK): the kernel duplicates its descriptors, and the
  * socket keeps the originals. It is consumed only once its only descriptor has been received, which
- * closes nothing, because that one is in our table by then. A message that is not consumed is freed
+ * closes nothing, because that one is then in our table. A message that is not consumed is freed
  * with the socket. Control thread.
  */
 #ifndef SESSION_RECV_FDS_H

@@ -101,7 +101,7 @@ int server_open(struct ctl *ctl, const struct ctl_config *cfg, char why[ABI_SENT
 	ctl->sessions->socket_path = strdup(spec.path);
 	if (!ctl->sessions->socket_path) {
 		unlink(spec.path);
-		return refuse(why, -ENOMEM, "rocid is out of memory");
+		return refuse_memory(why);
 	}
 	server_make_reserve(ctl);
 	return loop_watch(ctl->loop, &ctl->sessions->listener);
@@ -109,7 +109,7 @@ int server_open(struct ctl *ctl, const struct ctl_config *cfg, char why[ABI_SENT
 
 void server_close(struct ctl *ctl)
 {
-	if (ctl->sessions->listener.fd >= 0) { /* with connections that nobody accepted */
+	if (ctl->sessions->listener.fd >= 0) { /* with connections that were not accepted */
 		loop_forget(ctl->loop, &ctl->sessions->listener);
 		reap_fd(ctl->sessions->closer, OWNER_ROCID, ctl->sessions->listener.fd);
 		ctl->sessions->listener.fd = -1;

@@ -132,6 +132,11 @@ void session_reply(struct session *s, const struct abi_msg *msg, int result, str
 		drop_fds(r);
 		reply_body(r, r->why, strlen(r->why) + 1);
 	}
+	if (s->replied) {
+		s->replied(s, &out, r);
+		drop_fds(r);
+		return;
+	}
 	/* An application with dozens of unread replies will not read this one either. The shutdown
 	 * then ends the session from the event loop, where that is safe. */
 	if (!send_message(s->watch.fd, &out, r))
@@ -263,7 +268,7 @@ static void session_ready(struct watch *w)
 	int result = got ? got : ctl->sessions->ops->run(s, &q, &r);
 
 	server_make_reserve(ctl);
-	if (q.fd >= 0) /* at the end, too: a message of no bytes looks like one */
+	if (q.fd >= 0) /* also at the end of the stream, because an empty message looks like it */
 		reap_fd(ctl->sessions->closer, owner_passed(s->peer.uid), q.fd);
 	if (got == HELD)
 		hold(s);
@@ -374,7 +379,7 @@ int session_open(struct ctl *ctl, int fd)
 	if (s)
 		s->ctl = ctl;
 	if (!s)
-		slot = refuse(r.why, -ENOMEM, "rocid is out of memory");
+		slot = refuse_memory(r.why);
 	else if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &s->peer, &len))
 		slot = refuse(
 			r.why, -errno, "rocid cannot identify the caller: %s", strerror(errno));

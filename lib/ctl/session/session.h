@@ -4,8 +4,8 @@
  * One connected application (decision 0000.5): a session ends with its socket.
  *
  * It ends in steps (session/end.c): one with ten thousand QPs must not keep the control thread from
- * the commands of others. After session_end() no search finds it; it keeps its memory and its place
- * until the last step. Control thread.
+ * the commands of others. After session_end() it cannot be found any more, but keeps its memory and
+ * its place until the last step. Control thread.
  */
 #ifndef SESSION_SESSION_H
 #define SESSION_SESSION_H
@@ -31,7 +31,7 @@ struct reply;
 struct turn;
 
 struct session {
-	struct watch watch; /* in its user's turn */
+	struct watch watch; /* watched in its user's turn */
 	struct turn *turn;  /* NULL: none yet */
 	struct job *job;    /* a command that continues in steps (session/job.h); NULL: none */
 	struct list held;   /* on sessions.held, while its socket is not watched */
@@ -39,18 +39,22 @@ struct session {
 	uint32_t slot;	 /* in sessions.session */
 	uint32_t number; /* cq.session, qp.session: a count times SESSION_MAX, plus the slot */
 	struct ucred peer;
-	bool own;     /* rocid's: administrators do not see it */
-	bool greeted; /* HELLO done */
+	bool own; /* rocid's own: hidden from administrators */
+	/* if `own`: receives deferred replies, which would otherwise fill the socket and end the
+	 * session */
+	void (*replied)(struct session *s, const struct abi_msg *msg, const struct reply *r);
+	bool greeted;						 /* HELLO done */
 	char program[sizeof(((struct abi_hello *)0)->name) + 1]; /* name from its HELLO */
 	uint64_t since_ms;
 	struct shm region;
 	struct account *account;   /* its user's */
 	uint64_t used[CTL_KINDS];  /* session/quota.h */
+	uint32_t reports;	   /* REPORTs recorded */
 	uint32_t faulted;	   /* number of mappings (session/mapping.h) that have faulted */
 	uint32_t writers;	   /* enum abi_writers */
 	struct mr_obj *populating; /* the region that memory/huge.h populates; NULL: none */
 	struct list ahs;
-	struct list ahs_gone; /* unpublished, until the grace period is over */
+	struct list ahs_gone; /* withdrawn from workers, until the grace period is over */
 	uint32_t ninjected;   /* QPs with injected faults: verbs/fault.c */
 	struct bells *bells;
 	struct event_turn events; /* of its channels */
@@ -60,7 +64,7 @@ struct session {
 	/* session/end.c */
 	uint32_t ending;  /* phase of its end (verbs/close.c), from 1; 0: not ending */
 	uint32_t cursor;  /* in the table of this phase */
-	uint32_t told;	  /* reported failures of its QPs (diagnose/log.c) */
+	uint32_t told;	  /* failures of its QPs reported so far (diagnose/log.c) */
 	struct list node; /* on sessions.endings */
 };
 
@@ -79,9 +83,9 @@ void session_reply(struct session *s, const struct abi_msg *msg, int result, str
  *  @return milliseconds until it must be called again, -1: never. */
 int sessions_poll(struct ctl *ctl, uint64_t now_ms);
 
-/** The eventfd of sigbus_notify() is readable: handles the owners of memory that faulted. The
- * signal handler has already withdrawn a faulted region, so that nobody takes the zeroes for data.
- * A session ends if its queues faulted, or more than SESSION_FAULTED_MAX regions. */
+/** Handles the owners of memory that faulted, when the eventfd of sigbus_notify() is readable. The
+ *  signal handler has already withdrawn the faulted region, so that nobody takes its zeroes for
+ *  data. A session ends if its queues faulted, or more than SESSION_FAULTED_MAX regions. */
 void session_faults_ready(struct watch *w);
 
 /** Raises an event of port @p index for all sessions. */

@@ -22,7 +22,7 @@ struct reply;
 struct request;
 struct session;
 
-/** The verbs' functions for sessions, which know nothing else of the verbs. */
+/** Functions that lib/ctl/verbs provides for sessions, which otherwise know nothing of verbs. */
 struct session_ops {
 	/** Checks and executes @p q, and fills in @p r.  @return 0, DEFERRED, or a negative errno
 	 *  with a sentence in r->why. */
@@ -43,9 +43,9 @@ struct sessions {
 	struct watch listener;
 	struct watch faults; /* eventfd: shared memory faulted */
 	char *socket_path;
-	uint64_t listen_ms; /* when to watch the listener again; 0: it is watched */
-	int reserve_fd;	    /* closed to turn a connection away when descriptors run out */
-	int fd_max;	    /* connections above it are turned away, for the others' sake */
+	uint64_t listen_ms; /* when to watch the listener again; 0: it is being watched */
+	int reserve_fd;	    /* closed in order to turn away a connection when descriptors run out */
+	int fd_max; /* connections with a higher descriptor are turned away, to spare the others */
 	struct quota quota;
 	uint64_t epoch;
 	struct notifier notifier;
@@ -71,7 +71,7 @@ int sessions_init(
 /** Ends all sessions. rocid no longer listens for new ones. */
 void sessions_close(struct sessions *all);
 
-/** Frees the rest, once none of their objects is left. */
+/** Frees the rest, once all of their objects are gone. */
 void sessions_destroy(struct sessions *all);
 
 #endif

@@ -57,7 +57,7 @@ int shm_create(struct shm *m, const char *name, size_t size, int *fd, char why[A
 	close(*fd);
 	*fd = -1;
 	return refuse(why, err,
-		"rocid cannot map %zu bytes of shared memory (%s): ask for smaller queues, or "
+		"rocid cannot map %zu bytes of shared memory (%s): request smaller queues, or "
 		"raise its memory limit or vm.max_map_count",
 		m->size, strerror(-err));
 }
@@ -103,7 +103,7 @@ int shm_check_client(struct shm *m, int fd, bool writable, char why[ABI_SENTENCE
 	if (!m->page)
 		return refuse(why, -EPERM,
 			"registered memory must be a file in memory (memfd_create, /dev/shm, "
-			"hugetlbfs), but this descriptor is something else: send such a file");
+			"hugetlbfs), but this descriptor is something else: send one of these");
 	if ((mode & O_ACCMODE) == O_WRONLY ||
 		(writable && ((mode & O_ACCMODE) != O_RDWR || (seals & NO_WRITES))))
 		return refuse(why, -EACCES,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file session/turn.h
- * Users take turns on the control thread, and so do the sessions of one user: a user with a hundred
- * sessions delays others by one command, not by a hundred. Each user's sockets are in their own
- * epoll, which is one descriptor of the event loop. Control thread.
+ * Users take turns on the control thread, and so do the sessions of each user: a user with a
+ * hundred sessions delays others by one command, not by a hundred. Each user's sockets are in a
+ * separate epoll, which is one descriptor of the event loop. Control thread.
  */
 #ifndef SESSION_TURN_H
 #define SESSION_TURN_H

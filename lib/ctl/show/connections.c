@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Connections of programs as documents, and what the communication manager counts. */
+/* Connections of programs as documents, and the communication manager's counters. */
 #include <stdio.h>
 #include "bits.h"
 #include "cm/connections.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Counters under the names of /sys/class/infiniband: hw_counters of the daemon, counters of its
- * ports. They only rise: "reset counters" does not touch them. */
+ * ports. They only rise: "reset counters" does not affect them. */
 #include <string.h>
 #include <rte_ethdev.h>
 #include "config/parts.h"
@@ -29,7 +29,7 @@ void port_counts(struct ctl *ctl, uint32_t i, struct port_counts *to)
 	}
 }
 
-/* Words of four bytes, as InfiniBand counts them. */
+/* Data are counted in words of four bytes, as in InfiniBand. */
 void port_named_counts(struct ctl *ctl, uint32_t i, struct named_count to[PORT_COUNTERS])
 {
 	struct port_counts n;
@@ -72,7 +72,7 @@ static bool next_port_counters(
 
 bool hw_named_count(const struct core_counters *sum, unsigned i, struct named_count *to)
 {
-	const uint64_t *value = (const uint64_t *)sum; /* by declaration order, as the names */
+	const uint64_t *value = (const uint64_t *)sum; /* in declaration order, as the names are */
 	unsigned at = TOTALS + i - 1;
 
 	if (!i)

@@ -11,15 +11,15 @@
 
 struct ctl;
 
-/** The first of core_counter_name(): sums of the ports' counters. */
+/** The first values in the order of core_counter_name(): sums of the ports' counters. */
 #define TOTALS 4u
 
 struct port_counts {
 	struct core_port_counters roce;
-	uint64_t bad_pkey; /* stops at BAD_PKEY_MAX */
+	uint64_t bad_pkey; /* saturates at BAD_PKEY_MAX */
 	uint64_t bad_qkey; /* the same */
 	uint64_t link_downed;
-	/* of the device, other frames than RoCE too */
+	/* from the device, including frames other than RoCE */
 	uint64_t errors;   /* received, but broken */
 	uint64_t missed;   /* lost before rocid saw them */
 	uint64_t discards; /* not sent */
@@ -39,7 +39,7 @@ struct named_count {
 /** Reads the counters of port @p i under their names. */
 void port_named_counts(struct ctl *ctl, uint32_t i, struct named_count to[PORT_COUNTERS]);
 
-/** Takes the i-th of hw_counters, the daemon's, out of @p sum.  @return false after the last. */
+/** Reads the i-th of the daemon's hw_counters from @p sum.  @return false after the last. */
 bool hw_named_count(const struct core_counters *sum, unsigned i, struct named_count *to);
 
 #endif

@@ -35,7 +35,7 @@ static json_t *version(struct ctl *ctl, const struct argument arg[])
 	return row_end(&row);
 }
 
-/* Published regions, counted where the workers look: none may outlive its session. */
+/* Published regions, counted in the table that workers use: none may outlive its session. */
 static uint32_t count_keys(const struct mr_table *t)
 {
 	uint32_t n = 0;
@@ -62,7 +62,7 @@ static void add_session(struct sum *t, const struct session *s)
 	t->resolving += (json_int_t)s->used[CTL_LOOKUPS];
 }
 
-/* Each returns to zero once the last application has gone and its session is closed. */
+/* Each value returns to zero once the last application has gone and its session is closed. */
 static json_t *totals(struct ctl *ctl, const struct argument arg[])
 {
 	struct row row;
@@ -77,7 +77,7 @@ static json_t *totals(struct ctl *ctl, const struct argument arg[])
 		add_session(&t, container_of(l, struct session, node));
 	row_begin(&row);
 	put_int(&row, "sessions", t.sessions);
-	put_int(&row, "pds", ctl->objects->pds.used - own.sessions); /* one each */
+	put_int(&row, "pds", ctl->objects->pds.used - own.sessions); /* one per session */
 	put_int(&row, "mrs", t.mrs);
 	put_int(&row, "mr_keys", count_keys(ctl->dp->mrs) - own.mrs);
 	put_int(&row, "cqs", t.cqs);
@@ -239,7 +239,7 @@ static bool next_flow(
 	return d && d->flow(d->arg, at->index++, element);
 }
 
-/* The netdevs of IP over InfiniBand. */
+/* The IP over InfiniBand netdevs. */
 static bool next_ipoib(
 	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
@@ -266,7 +266,7 @@ static bool next_worker(
 	return true;
 }
 
-/* Since the administrator reset them; the workers' own counters never restart. */
+/* Counts since the administrator's last reset; the workers' own counters never restart. */
 void show_count(struct ctl *ctl, struct core_counters *sum)
 {
 	const uint64_t *base = (const uint64_t *)ctl->counted;
@@ -281,7 +281,7 @@ void show_count(struct ctl *ctl, struct core_counters *sum)
 static json_t *counters(struct ctl *ctl, const struct argument arg[])
 {
 	struct core_counters sum;
-	const uint64_t *value = (const uint64_t *)&sum; /* by declaration order, as the names */
+	const uint64_t *value = (const uint64_t *)&sum; /* in declaration order, as the names are */
 	json_t *o = json_object();
 	const char *name;
 

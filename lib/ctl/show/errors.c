@@ -12,7 +12,7 @@
 
 /* --- errors ------------------------------------------------------------------------------- */
 
-/* "2026-11-22 09:30:12.123", where rocid is. */
+/* "2026-11-22 09:30:12.123" in rocid's time zone. */
 static const char *date(uint64_t time_ms, char text[32])
 {
 	time_t t = (time_t)(time_ms / 1000);
@@ -25,8 +25,8 @@ static const char *date(uint64_t time_ms, char text[32])
 	return text;
 }
 
-/* at->index: the number that the last entry had, + 1; 0 at first. Entries come in descending order.
- * One that changes meanwhile gets a number of at->row or above, so that it is not listed twice. */
+/* at->index: the number of the previous entry, + 1; 0 at first. Entries come in descending order.
+ * One that changes meanwhile gets a number of at->row or above, so it is not listed twice. */
 static bool next_error(
 	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
@@ -88,7 +88,7 @@ static bool next_drop(
 
 /* --- one QP ------------------------------------------------------------------------------- */
 
-/* The sentence that the program gets as well; if the QP has not failed, the thing it waits for. */
+/* The sentence that the program gets, too; if the QP has not failed, what it waits for. */
 static json_t *qp_why(struct ctl *ctl, const struct argument arg[])
 {
 	struct row row;

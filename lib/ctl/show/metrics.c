@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * All metrics, as families of samples: {"name", "type", "help", "samples":
- * [{"labels": {...}, "value": n}]}. rocictl makes OpenMetrics text of them; doc/counters.md
- * explains each. Counters are the workers' own, which only rise.
+ * All metrics, as families of samples: {"name", "type", "help", "samples": [{"labels": {...},
+ * "value": n}]}. rocictl converts them to OpenMetrics text; doc/counters.md explains each. Counters
+ * are the workers' own, which only rise.
  */
 #include <stddef.h>
 #include <stdio.h>
@@ -62,7 +62,8 @@ static uint64_t value_in(const void *values, const struct family *f)
 	return value;
 }
 
-/* Adds a sample with up to two labels. NULLs: memory is short, and text/document.c finds out. */
+/* Adds a sample with up to two labels. NULLs, when memory is short, are noticed by text/document.c.
+ */
 static void sample(
 	json_t *f, uint64_t value, const char *l1, const char *v1, const char *l2, const char *v2)
 {
@@ -124,7 +125,8 @@ static void daemon_sample(struct ctl *ctl, const struct family *f, json_t *to)
 
 /* --- samples of queue pairs whose rate is limited --------------------------------------- */
 
-/* Buckets of the histogram: up to 1 Mb/s, then a factor of ten each, and those above the last. */
+/* Buckets of the histogram: up to 1 Mb/s, then a factor of ten each, and a last one for the rest.
+ */
 #define RATE_BUCKETS 7u
 
 struct limited {
@@ -160,7 +162,7 @@ static void limited_sample(struct ctl *ctl, const struct family *f, json_t *to)
 	sample(to, value_in(&v, f), NULL, NULL, NULL, NULL);
 }
 
-/* Each bucket counts those below it, too, as OpenMetrics wants it. */
+/* Each bucket includes those below it, as OpenMetrics requires. */
 static void rate_samples(struct ctl *ctl, const struct family *f, json_t *to)
 {
 	static const char *const bound[RATE_BUCKETS] = {
@@ -233,7 +235,7 @@ static void loop_samples(struct ctl *ctl, const struct family *f, json_t *to)
 	}
 }
 
-/* A reason that never came up has no sample yet. */
+/* A reason that has not occurred has no sample yet. */
 static void drop_samples(struct ctl *ctl, const struct family *f, json_t *to)
 {
 	char text[DECIMAL];
@@ -260,13 +262,13 @@ static void qp_samples(struct ctl *ctl, const struct family *f, json_t *to)
 /* --- samples of the communication manager ------------------------------------------------------
  */
 
-/* Nothing without a communication manager (--cm no). */
+/* @return NULL without a communication manager (--cm no). */
 static const struct cm_count *cm_count_of(struct ctl *ctl)
 {
 	return ctl->connections->cm ? cm_counters(ctl->connections->cm) : NULL;
 }
 
-/* Of a family whose value is an array with an element per message. */
+/* For families whose value is an array with an element per message. */
 static void cm_message_samples(struct ctl *ctl, const struct family *f, json_t *to)
 {
 	const struct cm_count *n = cm_count_of(ctl);
@@ -279,7 +281,7 @@ static void cm_message_samples(struct ctl *ctl, const struct family *f, json_t *
 		sample(to, counts[i], "message", cm_attr_name(CM_REQ + i), NULL, NULL);
 }
 
-/* A reason that was never given has no sample yet. */
+/* A reason that has not been used has no sample yet. */
 static void cm_refused_samples(struct ctl *ctl, const struct family *f, json_t *to)
 {
 	const struct cm_count *n = cm_count_of(ctl);
@@ -304,8 +306,8 @@ static void cm_used_sample(struct ctl *ctl, const struct family *f, json_t *to)
 #define OF_CM(field)	  cm_message_samples, offsetof(struct cm_count, field)
 #define OF_CORE(field)	  core_samples, offsetof(struct core_counters, field)
 
-/* All but those of core_counter_name() and worker_stat_name(). Ports' names are those of
- * node_exporter's infiniband collector where it has such a metric. */
+/* All except those of core_counter_name() and worker_stat_name(). Port metrics have the names of
+ * node_exporter's infiniband collector if it has them. */
 static const struct family families[] = {
 	{"build_info", "gauge", "version of rocid and of its ABI", build_sample, 0},
 	{"start_time_seconds", "gauge", "when rocid began to serve, since 1970",
@@ -366,8 +368,9 @@ static const struct family families[] = {
 		0},
 };
 
-/* The i-th of the counters that name themselves, of the core and of the workers' loop; both
- * structures are arrays of 64-bit counters in the order of their names. @p name: room for it. */
+/* The i-th of the counters with names of their own, those of the core and of the workers' loop;
+ * both structures are arrays of 64-bit counters in the order of their names. @p name: room for it.
+ */
 static bool named_counter(unsigned i, struct family *f, char name[NAME_MAX_LEN])
 {
 	unsigned n = 0;

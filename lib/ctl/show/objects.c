@@ -22,8 +22,8 @@
 
 /* --- lists over all sessions ------------------------------------------------------------ */
 
-/* The session that the list is at, or the next one; NULL at the end. A session
- * that has taken the slot since then is new, and is not listed. */
+/* @return the session at which the list is, or the next one; NULL at the end. A session that has
+ * since taken the slot is new, and is not listed. */
 static struct session *session_at(struct ctl *ctl, struct document_cursor *at)
 {
 	for (; at->slot < SESSION_MAX; at->slot++) {
@@ -48,7 +48,7 @@ static void leave_session(struct document_cursor *at)
 
 typedef struct handles *(*table_of)(struct session *s);
 
-/* The next object of its kind, of any session. */
+/* @return the next object of its kind, of any session. */
 static void *object_at(
 	struct ctl *ctl, struct document_cursor *at, table_of table, struct session **owner)
 {
@@ -111,7 +111,7 @@ struct qp_obj *show_next_qp(struct ctl *ctl, struct document_cursor *at)
 
 /* --- sections --------------------------------------------------------------------------- */
 
-/* How a program holds the writes of its threads while memory becomes registrable. */
+/* How a program holds its threads' writes while memory is made registrable. */
 static const char *const writers[] = {
 	[ABI_WRITERS_UNKNOWN] = "",
 	[ABI_WRITERS_UFFD_ROCID] = "userfaultfd by rocid",
@@ -188,7 +188,7 @@ static bool next_mr(
 	return true;
 }
 
-/* Workers may be binding it: mw_view() reads it in one moment. */
+/* Workers may be binding it: mw_view() returns a consistent view. */
 static bool next_mw(
 	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
@@ -291,7 +291,7 @@ static bool next_qp(
 	return true;
 }
 
-/* Whether an element belongs to the session that is the first argument. */
+/* @return whether an element belongs to the session that is the first argument. */
 static bool is_of_session(const struct argument arg[], const json_t *element)
 {
 	return json_integer_value(json_object_get(element, "session")) == (json_int_t)arg[0].number;

@@ -89,7 +89,7 @@ static json_t *qp(struct ctl *ctl, const struct argument arg[])
 	return row_end(&row);
 }
 
-/* Of 802.1p; null: its packets are untagged. */
+/* 802.1p priority; null: its packets are untagged. */
 static json_t *priority(const struct path *p)
 {
 	int tci = path_tci(p);
@@ -97,7 +97,7 @@ static json_t *priority(const struct path *p)
 	return tci < 0 ? json_null() : json_integer(tci >> 13);
 }
 
-/* Its path, as the application set it; from RTR on. */
+/* The path that the application set; from RTR on. */
 static json_t *qp_path(struct ctl *ctl, const struct argument arg[])
 {
 	struct row row;
@@ -169,7 +169,7 @@ static json_t *qp_requester(struct ctl *ctl, const struct argument arg[])
 	return row_end(&row);
 }
 
-/* bit/s in Mb/s; null: no limit */
+/* Converts bit/s to Mb/s; null: no limit */
 static json_t *mbps(double rate)
 {
 	return rate > 0 ? json_real(rate / 1e6) : json_null();
@@ -194,11 +194,24 @@ static void put_limit(struct row *row, const struct qp_obj *o, const struct core
 	put_int(row, "limited_ms", l->limited_ns / 1000000);
 }
 
-/* "held at 10 Mb/s for 3 s by 20000 CNPs a second from 192.0.2.7"; empty: nothing holds it. */
+/* Fast CNPs may come from any of the port's switches, other CNPs only from the peer. */
+static const char *cnps_from(const struct qp_obj *o, const struct core_limit *l, char text[80])
+{
+	char gid[GID_TEXT];
+
+	text[0] = '\0';
+	if (l->by_switch)
+		return strcpy(text, ", the last from a switch");
+	if (o->dest)
+		snprintf(text, 80, " from %s", gid_text(o->qp->attr.ah.dgid, gid));
+	return text;
+}
+
+/* "held at 10 Mb/s for 3 s by 20000 CNPs per second from 192.0.2.7"; empty: nothing limits it. */
 static void put_why(struct row *row, const struct qp_obj *o, const struct core_limit *l)
 {
 	double seconds = (double)l->limited_ns / 1e9;
-	char gid[GID_TEXT] = "", text[160] = "";
+	char from[80], text[160] = "";
 
 	if (l->limited && l->asked && l->rate >= (double)l->asked)
 		snprintf(text, sizeof(text), "held at %g Mb/s for %.3g s by an administrator",
@@ -210,11 +223,10 @@ static void put_why(struct row *row, const struct qp_obj *o, const struct core_l
 		snprintf(text, sizeof(text), "held at %g Mb/s for %.3g s by %s", l->rate / 1e6,
 			seconds, l->algorithm);
 	else if (l->limited)
-		snprintf(text, sizeof(text), "held at %g Mb/s for %.3g s by %.0f CNPs a second%s%s",
+		snprintf(text, sizeof(text), "held at %g Mb/s for %.3g s by %.0f CNPs per second%s",
 			l->rate / 1e6, seconds,
 			(double)l->limited_cnps / (seconds > 1e-3 ? seconds : 1e-3),
-			o->dest ? " from " : "",
-			o->dest ? gid_text(o->qp->attr.ah.dgid, gid) : gid);
+			cnps_from(o, l, from));
 	put_text(row, "why", text);
 }
 

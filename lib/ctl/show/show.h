@@ -4,8 +4,8 @@
  * The sections of the documents that administrators see (text/document.h). The members of an
  * element are the columns that rocictl prints, in this order. Control thread.
  *
- * Fields that a worker writes are read without asking the worker: each number is right, but several
- * together may belong to different moments.
+ * Fields that a worker writes are read without asking the worker: each value is correct, but
+ * several may belong to different moments.
  */
 #ifndef SHOW_SHOW_H
 #define SHOW_SHOW_H
@@ -81,10 +81,10 @@ extern const struct document_section show_cq_lanes;
 
 struct core_counters;
 
-/** Sums what the workers counted since the administrator reset it. */
+/** Sums the workers' counts since the administrator's last reset. */
 void show_count(struct ctl *ctl, struct core_counters *sum);
 
-/** A word that a worker or an application writes, as it is now. */
+/** The present value of a word that a worker or an application writes. */
 #define LOOK(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
 
 /** The next memory region, or QP, of any session, in the order in which show_mrs and show_qps

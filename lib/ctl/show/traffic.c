@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where each queue pair is in its PSNs: two looks give its packet rate, and the hot path counts
- * nothing for it. */
+/* The PSNs at which each queue pair is: two looks give its packet rate, at no cost to the hot path.
+ */
 #include "abi_names.h"
 #include "config/parts.h"
 #include "pacing.h"

@@ -16,8 +16,8 @@
 
 /* --- device: the hardware ------------------------------------------------------------------- */
 
-/* Where the kernel has the adapter of port 1: its netdev's, or the one that DPDK has taken from the
- * kernel. @return false if there is none, as for a veth. */
+/* Finds the kernel's path of the adapter of port 1: its netdev's, or one that DPDK has taken over.
+ * @return false if there is none, as for a veth. */
 static bool find_hardware(const struct ctl *ctl, char to[PATH_MAX])
 {
 	const struct ctl_devices *d = ctl->devices;
@@ -38,7 +38,7 @@ static bool find_hardware(const struct ctl *ctl, char to[PATH_MAX])
 	return found;
 }
 
-/* A port without hardware has what programs look for there all the same. */
+/* Creates what programs look for even if the port has no hardware. */
 static void make_device(struct sysfs *t)
 {
 	const struct net *net = t->ctl->net;
@@ -60,7 +60,8 @@ static void make_device(struct sysfs *t)
 
 /* --- counters ------------------------------------------------------------------------------- */
 
-/* They are the daemon's. A device of one port has them there, too, where most programs look. */
+/* These belong to the daemon. A device with a single port also has them there, where most programs
+ * look. */
 static void make_counters(struct sysfs *t)
 {
 	tree_make(t, "hw_counters");
@@ -84,7 +85,7 @@ static void write_counters(struct sysfs *t)
 	}
 }
 
-/* --- all of it ------------------------------------------------------------------------------ */
+/* --- the device ----------------------------------------------------------------------------- */
 
 void device_make(struct sysfs *t)
 {

@@ -13,16 +13,16 @@
 #define FOLDER_MODE 0755
 #define FILE_MODE   0644
 #define OPEN_FOLDER (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-/** The new text of a file until it is complete. */
+/** Suffix of a file's new text until it is complete. */
 #define FRESH ".new"
-/** No folder of ours is as deep. */
+/** Deeper than any folder of ours. */
 #define DEPTH_MAX 16
 
 /* --- removal ------------------------------------------------------------------------------ */
 
 static void remove_entry(int fd, const char *name, unsigned depth);
 
-/* Takes @p fd. */
+/* Closes @p fd. */
 static void empty(int fd, unsigned depth)
 {
 	DIR *dir = fdopendir(fd);
@@ -68,7 +68,8 @@ static int take(struct folder *f, char why[ABI_SENTENCE_MAX])
 			strerror(errno));
 	if (st.st_uid != geteuid() || (st.st_mode & (S_IWGRP | S_IWOTH)))
 		return refuse(why, -EPERM,
-			"%s is not rocid's alone: remove it, or choose another socket path",
+			"%s does not belong to rocid alone: remove it, or choose another socket "
+			"path",
 			f->path);
 	fchmod(f->fd, FOLDER_MODE);
 	return 0;
@@ -79,7 +80,7 @@ static int make(struct folder *f, char why[ABI_SENTENCE_MAX])
 	int err, again;
 
 	if (mkdir(f->path, FOLDER_MODE) && errno != EEXIST)
-		return refuse(why, -errno, "rocid cannot make %s: %s", f->path, strerror(errno));
+		return refuse(why, -errno, "rocid cannot create %s: %s", f->path, strerror(errno));
 	err = take(f, why);
 	if (err)
 		return err;
@@ -98,7 +99,7 @@ int folder_open(struct folder *f, const char *path, char why[ABI_SENTENCE_MAX])
 	f->fd = -1;
 	f->path = strdup(path);
 	if (!f->path)
-		return refuse(why, -ENOMEM, "rocid is out of memory");
+		return refuse_memory(why);
 	err = make(f, why);
 	if (!err)
 		return 0;
@@ -119,7 +120,7 @@ void folder_close(struct folder *f)
 	*f = (struct folder){.fd = -1};
 }
 
-/* --- what is in it ------------------------------------------------------------------------ */
+/* --- contents ----------------------------------------------------------------------------- */
 
 int folder_make(const struct folder *f, const char *path)
 {

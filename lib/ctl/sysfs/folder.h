@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file sysfs/folder.h
- * A folder of text files that other users read while they change. A reader sees the old text or the
+ * A folder of text files that change while other users read them. A reader sees the old text or the
  * new one, never a mixture. Control thread.
  */
 #ifndef SYSFS_FOLDER_H
@@ -15,27 +15,27 @@ struct folder {
 };
 
 /**
- * Makes the folder @p path, readable by all, or empties the one that an earlier rocid left. One
- * that another user owns or may write to is refused, because files in it could lead elsewhere.
+ * Creates the folder @p path, readable by all, or empties the one that an earlier rocid left.
+ * Refuses one that another user owns or may write to, because files in it could lead elsewhere.
  * @return 0, or a negative errno with a sentence; @p f is none then.
  */
 int folder_open(struct folder *f, const char *path, char why[ABI_SENTENCE_MAX]);
 
-/** Removes the folder with all that is in it. Does nothing if it is none. */
+/** Removes the folder and its contents. Does nothing if there is none. */
 void folder_close(struct folder *f);
 
-/* Paths below are relative to the folder, and everything on the way is there. */
+/* Paths below are relative to the folder, and their parent folders must exist. */
 
-/** Makes a folder in it.  @return 0 or a negative errno. */
+/** Creates a folder in it.  @return 0 or a negative errno. */
 int folder_make(const struct folder *f, const char *path);
 
-/** Writes a file in it, in place of one that is there.  @return 0 or a negative errno. */
+/** Writes a file in it, replacing any existing one.  @return 0 or a negative errno. */
 int folder_write(const struct folder *f, const char *path, const char *text);
 
-/** Makes a symbolic link in it, in place of one that is there.  @return 0 or a negative errno. */
+/** Creates a symbolic link in it, replacing any existing one.  @return 0 or a negative errno. */
 int folder_link(const struct folder *f, const char *path, const char *target);
 
-/** Removes a file or a folder in it with all that is in there, if it exists. */
+/** Removes a file, or a folder and its contents, if it exists. */
 void folder_remove(const struct folder *f, const char *path);
 
 #endif

@@ -11,7 +11,7 @@
 #include "sysfs/tree.h"
 
 #define PORT_PATH 128
-/** Communication managers, IP-based GIDs, as ibv_query_port() has them. */
+/** Communication management and IP-based GIDs, as ibv_query_port() reports. */
 #define PORT_CAPS 0x04010000u
 
 static const char *at(char buf[PORT_PATH], uint32_t i, const char *file)
@@ -43,7 +43,7 @@ void port_make(struct sysfs *t, uint32_t i)
 	for (unsigned k = 0; k < sizeof(files) / sizeof(files[0]); k++)
 		tree_write(t, at(path, i, files[k][0]), "%s\n", files[k][1]);
 	tree_write(t, at(path, i, "cap_mask"), "0x%08x\n", PORT_CAPS);
-	if (t->ctl->net->nports == 1) /* the device's are this port's */
+	if (t->ctl->net->nports == 1) /* the device's counters are those of this port */
 		tree_link(t, at(path, i, "hw_counters"), "../../hw_counters");
 }
 
@@ -60,7 +60,7 @@ static void write_netdev(struct sysfs *t, uint32_t i, uint32_t index, uint32_t i
 		tree_remove(t, path);
 }
 
-/* An empty entry has zeros and no attributes; the kernel answers EINVAL for those. */
+/* An empty entry has zeros and no attributes; the kernel returns EINVAL for those. */
 static void write_gid(struct sysfs *t, uint32_t i, uint32_t index, const struct gid_entry *e)
 {
 	static const struct gid_entry empty;

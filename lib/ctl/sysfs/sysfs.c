@@ -10,7 +10,7 @@
 #include "net/net.h"
 #include "sysfs/tree.h"
 
-#define PATH_TEXT 256 /* of any file of ours, without the folder's own */
+#define PATH_TEXT 256 /* of any file of ours, relative to the folder */
 #define LINE_TEXT 256
 
 /* --- files ---------------------------------------------------------------------------------- */
@@ -120,7 +120,7 @@ int sysfs_open(struct ctl *ctl, const char *socket, char why[ABI_SENTENCE_MAX])
 	int err;
 
 	if (!t)
-		return refuse(why, -ENOMEM, "rocid is out of memory");
+		return refuse_memory(why);
 	t->ctl = ctl;
 	snprintf(path, sizeof(path), "%s" ABI_SYSFS_SUFFIX, socket);
 	err = folder_open(&t->folder, path, why);

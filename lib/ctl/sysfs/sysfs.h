@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file sysfs/sysfs.h
- * The device as files, as Linux shows an RDMA adapter below /sys/class/infiniband. roci-run leads
+ * The device as files, as Linux shows an RDMA adapter below /sys/class/infiniband. roci-run directs
  * programs to them (ibstat, show_gids, UCX). They follow the device at once, its counters every
- * SYSFS_PERIOD_MS, and go when rocid ends. Control thread.
+ * SYSFS_PERIOD_MS, and disappear when rocid ends. Control thread.
  */
 #ifndef SYSFS_SYSFS_H
 #define SYSFS_SYSFS_H
@@ -13,16 +13,16 @@
 
 struct ctl;
 
-/** How old counters may be; hw_counters/lifespan says so. */
+/** Maximum age of counters, as hw_counters/lifespan reports. */
 #define SYSFS_PERIOD_MS 1000u
 
 /**
- * Makes the folder @p socket ABI_SYSFS_SUFFIX. rocid serves without it, too.
+ * Creates the folder @p socket ABI_SYSFS_SUFFIX. rocid serves without it, too.
  * @return 0, or a negative errno with a sentence.
  */
 int sysfs_open(struct ctl *ctl, const char *socket, char why[ABI_SENTENCE_MAX]);
 
-/** Removes it; before the socket, in whose name another rocid makes its own. */
+/** Removes it. Call it before the socket is removed, whose name another rocid may then use. */
 void sysfs_close(struct ctl *ctl);
 
 /** Writes what has changed.  @return milliseconds until the next call is due; -1: never. */

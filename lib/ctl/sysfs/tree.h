@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file sysfs/tree.h
- * What is in the folder of the device, and what its files say now. Control thread.
+ * The contents of the device's folder, and the present text of its files. Control thread.
  */
 #ifndef SYSFS_TREE_H
 #define SYSFS_TREE_H
@@ -16,7 +16,7 @@
 
 #define HW_COUNTERS (1 + sizeof(struct core_counters) / sizeof(uint64_t))
 
-/** A port, as its files have it. */
+/** A port as its files show it. */
 struct port_files {
 	bool up;
 	uint32_t speed_mbps;
@@ -28,15 +28,15 @@ struct port_files {
 struct sysfs {
 	struct ctl *ctl;
 	struct folder folder;
-	bool made;   /* all files are there; before, each is written whatever it says */
-	bool failed; /* a file could not be written: all are written again */
+	bool made;   /* all files exist; until then, each is written even if unchanged */
+	bool failed; /* a file could not be written: all must be written again */
 	uint64_t due_ms;
 	uint64_t guid;
 	uint64_t count[HW_COUNTERS];
 	struct port_files port[PORT_MAX];
 };
 
-/* Paths are relative to the device's folder, infiniband/NAME. A failure is kept in @p t->failed. */
+/* Paths are relative to the device's folder, infiniband/NAME. A failure sets @p t->failed. */
 
 void tree_make(struct sysfs *t, const char *path);
 void tree_link(struct sysfs *t, const char *path, const char *target);
@@ -44,19 +44,19 @@ void tree_remove(struct sysfs *t, const char *path);
 void tree_write(struct sysfs *t, const char *path, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/** Makes the folders, and the files that never change. */
+/** Creates the folders, and the files that never change. */
 void device_make(struct sysfs *t);
 
-/** Writes files of the device that have changed, counters included. */
+/** Writes the device's files that have changed, including counters. */
 void device_write(struct sysfs *t);
 
-/** Makes the folders of port @p i, and its files that never change. */
+/** Creates the folders of port @p i, and its files that never change. */
 void port_make(struct sysfs *t, uint32_t i);
 
-/** Writes files of port @p i that have changed: GIDs and P_Keys ... */
+/** Writes the files of port @p i that have changed: GIDs and P_Keys ... */
 void port_write_tables(struct sysfs *t, uint32_t i);
 
-/** ... the link's state and the counters. */
+/** ... state of the link, and counters. */
 void port_write_state(struct sysfs *t, uint32_t i);
 
 #endif

@@ -28,7 +28,7 @@ struct argument {
 	uint64_t number;  /* its value: a number, or the index of the choice; 0 for plain text */
 };
 
-/** The position in a list; zero at the start. Each list uses the members as it needs. */
+/** The position in a list; zero at the start. Each list uses the members in its own way. */
 struct document_cursor {
 	uint32_t slot;	 /* of a session */
 	uint32_t number; /* of the session that was in that slot; 0: none yet */
@@ -44,11 +44,11 @@ struct document_section {
 	 * exists.
 	 *  @param arg  the command's arguments, checked when it arrived */
 	json_t *(*object)(struct ctl *ctl, const struct argument arg[]);
-	/** Without `object`, a list: creates its next element, NULL when memory is short.
+	/** For a list, without `object`: creates its next element, NULL when memory is short.
 	 *  @return false at the end. */
 	bool (*next)(struct ctl *ctl, const struct argument arg[], struct document_cursor *at,
 		json_t **element);
-	/** Selects elements; NULL: the list has them all. */
+	/** Selects elements; NULL: the list contains all. */
 	bool (*keep)(const struct argument arg[], const json_t *element);
 };
 

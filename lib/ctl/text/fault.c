@@ -33,8 +33,8 @@ static int check_which(const struct abi_fault *f, char why[ABI_SENTENCE_MAX])
 	if (f->psn_first > SEQ24_MASK || f->psn_last > SEQ24_MASK)
 		return refuse(why, -EINVAL, "a PSN has 24 bits: 0 to 0x%x", SEQ24_MASK);
 	if (!f->nth || !f->every)
-		return refuse(
-			why, -EINVAL, "packets count from 1: nth and every must be at least 1");
+		return refuse(why, -EINVAL,
+			"packets are counted from 1: nth and every must be at least 1");
 	if (!f->chance || f->chance > ABI_FAULT_ALWAYS)
 		return refuse(why, -EINVAL, "a probability must be above 0 and at most 1");
 	return 0;
@@ -73,20 +73,21 @@ static int check_amount(const struct abi_fault *f, char why[ABI_SENTENCE_MAX])
 	bool holds = f->kind == ABI_FAULT_DELAY || f->kind == ABI_FAULT_REORDER;
 
 	if (f->value > value_max(f) || (f->kind == ABI_FAULT_REORDER && !f->value))
-		return refuse(why, -EINVAL, "%s: 0x%x is not from %u to 0x%x",
+		return refuse(why, -EINVAL, "%s: 0x%x is out of range: use %u to 0x%x",
 			inject_names[f->kind], f->value, f->kind == ABI_FAULT_REORDER,
 			value_max(f));
 	if (holds && (!f->time || f->time > FAULT_TIME_MAX))
-		return refuse(why, -EINVAL, "%s: a packet can be delayed by 1 ns to 10 s",
+		return refuse(why, -EINVAL, "%s: the delay of a packet must be from 1 ns to 10 s",
 			inject_names[f->kind]);
 	if (f->kind == ABI_FAULT_ICRC && !f->mask)
 		return refuse(why, -EINVAL, "icrc: mask 0 changes nothing, use at least 1");
 	if (f->kind != ABI_FAULT_CORRUPT)
 		return 0;
 	if (!f->mask || f->mask > 0xFF)
-		return refuse(why, -EINVAL, "corrupt: the mask of a byte must be 1 to 0xff");
+		return refuse(why, -EINVAL, "corrupt: the mask must be from 1 to 0xff");
 	if (f->offset >= FRAME_MAX)
-		return refuse(why, -EINVAL, "corrupt: no packet has %u bytes", f->offset + 1);
+		return refuse(why, -EINVAL, "corrupt: no packet has %u bytes: use a smaller offset",
+			f->offset + 1);
 	return 0;
 }
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file text/fault.h
- * Faults that are injected into the packets of QPs (doc/inject.md): their validation and their text
- * form.
+ * Faults injected into the packets of QPs (doc/inject.md): validation and text form.
  */
 #ifndef TEXT_FAULT_H
 #define TEXT_FAULT_H
@@ -11,7 +10,7 @@
 #include "abi_ctl.h"
 #include "abi_fault.h"
 
-/** The longest time that a fault delays a packet, in ns. */
+/** The maximum delay of a packet by a fault, in ns. */
 #define FAULT_TIME_MAX 10000000000ull
 
 /** Validates @p f.  @return 0, or -EINVAL with a sentence. */
@@ -20,13 +19,13 @@ int fault_check(const struct abi_fault *f, char why[ABI_SENTENCE_MAX]);
 /** Room for a fault as text. */
 #define FAULT_TEXT_MAX 160
 
-/** A word that may follow a fault. */
+/** A word that may follow the name of a fault. */
 struct fault_word {
 	const char *word; /* ends in '=' when a value follows */
 	const char *help;
 };
 
-/** Iterates over the words that a fault of kind @p kind accepts; *at starts as 0.
+/** Iterates over the words that a fault of kind @p kind accepts; *at is 0 at the start.
  *  @return false at the end. */
 bool fault_word_next(unsigned kind, unsigned *at, struct fault_word *word);
 

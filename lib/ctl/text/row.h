@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file text/row.h
- * Builds an object of a document column by column.
+ * Builds an object of a document, column by column.
  */
 #ifndef TEXT_ROW_H
 #define TEXT_ROW_H
@@ -28,7 +28,7 @@ void put_mac(struct row *r, const char *column, const uint8_t mac[6]);
 
 void put_bool(struct row *r, const char *column, bool value);
 
-/** Takes @p value, which is NULL when memory is short. */
+/** Takes ownership of @p value, which is NULL when memory is short. */
 void put_json(struct row *r, const char *column, json_t *value);
 
 /** @return the object, NULL when memory is short. */

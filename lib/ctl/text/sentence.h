@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file text/sentence.h
- * Names and addresses as the sentences of errors have them (refuse.h).
+ * Names and addresses as error sentences show them (refuse.h).
  */
 #ifndef TEXT_SENTENCE_H
 #define TEXT_SENTENCE_H
@@ -21,7 +21,7 @@ const char *qp_type_name(uint8_t type);
  *  @return @p buf. */
 const char *gid_text(const uint8_t gid[16], char buf[GID_TEXT]);
 
-/** @return what people call the type of a GID of enum net_type @p net. */
+/** @return the common name of enum net_type @p net as the type of a GID. */
 const char *gid_type_name(uint8_t net);
 
 /** Room for the text of a MAC, and its NUL. */

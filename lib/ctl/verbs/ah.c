@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Address handles. A published struct ah never changes: if a neighbour moves, a new one with the
- * same id replaces it. A session that ends releases its own in steps (verbs/close.c).
+ * same id replaces it. When a session ends, it releases its handles in steps (verbs/close.c).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -179,7 +179,7 @@ int cmd_create_ah(struct session *s, const struct request *q, struct reply *r)
 	o = calloc(1, sizeof(*o));
 	if (!o) {
 		quota_give_one(s, CTL_AHS);
-		return refuse(r->why, -ENOMEM, "rocid is out of memory");
+		return refuse_memory(r->why);
 	}
 	o->session = s;
 	o->pd = pd;
@@ -252,7 +252,7 @@ int cmd_destroy_ah(struct session *s, const struct request *q, struct reply *r)
 		return refuse(r->why, -EINVAL, "there is no address handle %u", in.handle);
 	d = calloc(1, sizeof(*d));
 	if (!d)
-		return refuse(r->why, -ENOMEM, "rocid is out of memory");
+		return refuse_memory(r->why);
 	*d = (struct destruction){
 		.job = {.step = step_destruction, .drop = drop_destruction}, .ah = o};
 	return job_begin(&d->job, s, q, r);

@@ -24,7 +24,7 @@ int av_check(const struct ctl *ctl, const struct abi_ah_attr *ah, char why[ABI_S
 {
 	if (ah->port < 1 || ah->port > ctl->net->nports) /* QPS-15 */
 		return refuse(why, -EINVAL,
-			"the address vector names port %u: this rocid has 1 to %u", ah->port,
+			"the address vector uses port %u: this rocid has 1 to %u", ah->port,
 			ctl->net->nports);
 	if (!ah->is_global) /* VRB-05, V1-04 */
 		return refuse(why, -EINVAL,
@@ -44,15 +44,15 @@ bool av_is_unicast(const uint8_t gid[16])
 	return gid[0] != 0xFF;
 }
 
-/* The host's routes and neighbours decide where packets go, not programs, unless the administrator
- * lets them (doc/decisions/0033-destination-macs.md). */
+/* The host's routes and neighbours decide where packets go. Programs do so only if the
+ * administrator lets them (doc/decisions/0033-destination-macs.md). */
 static int take_given(const struct ctl *ctl, const uint8_t mac[6], struct dest_key *key,
 	char why[ABI_SENTENCE_MAX])
 {
 	if (!ctl->application_macs)
 		return refuse(why, -EPERM,
-			"the address vector names the destination's MAC, and this rocid lets no "
-			"program choose one: set it to all ones to have it looked up, or start "
+			"the address vector has a destination MAC, but this rocid does not let "
+			"programs choose one: set it to all ones to have it looked up, or start "
 			"rocid with --application-macs");
 	if (mac[0] & 1)
 		return refuse(why, -EINVAL,
@@ -70,7 +70,7 @@ int av_dest_key(const struct ctl *ctl, const struct abi_ah_attr *ah, struct dest
 
 	*key = (struct dest_key){.port = ah->port - 1u, .sgid = ah->sgid_index};
 	memcpy(key->dgid, ah->dgid, 16);
-	if (gid_is_multicast(ah->dgid)) { /* MC-07: whatever the program gave */
+	if (gid_is_multicast(ah->dgid)) { /* MC-07: ignores any MAC from the program */
 		mcast_mac(key->given, ah->dgid);
 		return 0;
 	}
@@ -101,6 +101,11 @@ static uint8_t hop_limit(const struct gid_entry *sgid, const struct abi_ah_attr 
 	return !ah->hop_limit && routed ? HOP_LIMIT_DEFAULT : ah->hop_limit;
 }
 
+bool av_ect(const struct ctl *ctl, uint32_t port)
+{
+	return ctl->net->port[port].congestion->on; /* IP4-05, IP6-02 */
+}
+
 void av_path(const struct ctl *ctl, const struct abi_ah_attr *ah, struct path_spec *p)
 {
 	const struct netport *port = &ctl->net->port[ah->port - 1];
@@ -111,7 +116,7 @@ void av_path(const struct ctl *ctl, const struct abi_ah_attr *ah, struct path_sp
 	p->hop_limit = hop_limit(&port->gids.table.entry[ah->sgid_index], ah);
 	p->pcp = priority_of(map, ah->sl, ah->traffic_class);
 	p->priority_tag = map->tag;
-	p->ect = port->congestion->on; /* IP4-05, IP6-02 */
+	p->ect = av_ect(ctl, ah->port - 1);
 	p->plain_label = ctl->plain_label;
 	p->port = (uint8_t)(ah->port - 1);
 	p->flow_label = ah->flow_label;

@@ -40,6 +40,9 @@ int av_dest_key(const struct ctl *ctl, const struct abi_ah_attr *ah, struct dest
 int av_find(struct session *s, const struct dest_key *key, struct neigh_query *q, bool *local,
 	char why[ABI_SENTENCE_MAX]);
 
+/** @return whether packets that leave by port @p port (index) are ECN-capable now. */
+bool av_ect(const struct ctl *ctl, uint32_t port);
+
 /** Fills @p p from @p ah, which av_check() and gids_select() have accepted, and its port's
  * settings; the caller sets the SGID entry and the result of dest_find(). */
 void av_path(const struct ctl *ctl, const struct abi_ah_attr *ah, struct path_spec *p);

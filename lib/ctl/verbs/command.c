@@ -60,6 +60,7 @@ static const struct command commands[ABI_MSG_TYPES] = {
 	[ABI_MODIFY_QP] = {"modify_qp", sizeof(struct abi_modify_qp), cmd_modify_qp},
 	[ABI_QUERY_QP] = {"query_qp", sizeof(struct abi_handle), cmd_query_qp},
 	[ABI_LIMIT_QP] = {"limit_qp", sizeof(struct abi_limit_qp), cmd_limit_qp},
+	[ABI_REPORT] = {"report", sizeof(struct abi_report), cmd_report},
 	[ABI_DESTROY_QP] = {"destroy_qp", sizeof(struct abi_handle), cmd_destroy_qp},
 	[ABI_ATTACH_MCAST] = {"attach_mcast", sizeof(struct abi_mcast), cmd_attach_mcast},
 	[ABI_DETACH_MCAST] = {"detach_mcast", sizeof(struct abi_mcast), cmd_detach_mcast},
@@ -89,7 +90,7 @@ static int run(struct session *s, const struct request *q, struct reply *r)
 
 	if (type >= ABI_MSG_TYPES || !commands[type].name)
 		return refuse(r->why, -EPROTO,
-			"message type %u is unknown to this rocid: use a libroci of its version",
+			"message type %u is unknown to this rocid: use libroci of the same version",
 			type);
 	c = &commands[type];
 	if (!s->greeted && type != ABI_HELLO && type != ABI_PROBE)

@@ -25,11 +25,11 @@ bool session_release_some(struct session *s);
  *  @return the object of a session with that handle; NULL: refused, with -EINVAL. */
 void *object_named(const struct handles *h, uint32_t handle, const char *kind, struct reply *r);
 
-/** The object that @p q is about: its body is a struct abi_handle.  @return as object_named(). */
+/** @return the object that the body of @p q, a struct abi_handle, refers to; as object_named(). */
 void *object_of(
 	const struct request *q, const struct handles *h, const char *kind, struct reply *r);
 
-/* Handlers, as session_ops.run. */
+/* Handlers with the signature of session_ops.run. */
 /* verbs/device.c */
 int cmd_hello(struct session *s, const struct request *q, struct reply *r);
 int cmd_get_wake(struct session *s, const struct request *q, struct reply *r);
@@ -39,6 +39,7 @@ int cmd_query_gid(struct session *s, const struct request *q, struct reply *r);
 int cmd_query_gids(struct session *s, const struct request *q, struct reply *r);
 int cmd_probe(struct session *s, const struct request *q, struct reply *r);
 int cmd_query_pkey(struct session *s, const struct request *q, struct reply *r);
+int cmd_report(struct session *s, const struct request *q, struct reply *r);
 /* verbs/mr.c */
 int cmd_alloc_pd(struct session *s, const struct request *q, struct reply *r);
 int cmd_dealloc_pd(struct session *s, const struct request *q, struct reply *r);

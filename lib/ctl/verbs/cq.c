@@ -53,7 +53,7 @@ int cmd_create_channel(struct session *s, const struct request *q, struct reply 
 	if (err)
 		return err;
 	ch = calloc(1, sizeof(*ch));
-	err = ch ? make_channel(s, ch, r) : refuse(r->why, -ENOMEM, "rocid is out of memory");
+	err = ch ? make_channel(s, ch, r) : refuse_memory(r->why);
 	if (err) {
 		quota_give(s, channel_charge, ARRAY_SIZE(channel_charge));
 		free(ch);
@@ -115,7 +115,7 @@ static int check_cq(
 			r->why, -EINVAL, "there is no completion vector %u: use 0", in->vector);
 	if (in->flags & ~ABI_CQ_FLAG_TIMESTAMP)
 		return refuse(r->why, -EOPNOTSUPP,
-			"flags 0x%x of a completion queue are unknown to this rocid: use none, or "
+			"completion queue flags 0x%x are unknown to this rocid: use none, or "
 			"a "
 			"rocid of the program's version",
 			in->flags);
@@ -141,7 +141,7 @@ static int make_ring(
 	size = out->lane_off + (uint64_t)out->lanes * out->lane_stride;
 	if (size > UINT32_MAX)
 		return refuse(r->why, -EINVAL,
-			"a CQ of %u entries for each of %u workers is too large: ask for fewer",
+			"a CQ of %u entries for each of %u workers is too large: request fewer",
 			out->depth, out->lanes);
 	err = session_shm(s, ring, "roci-cq", size, &fd, r->why);
 	if (err)
@@ -224,8 +224,7 @@ int cmd_create_cq(struct session *s, const struct request *q, struct reply *r)
 		return err;
 	out.depth = round_pow2(in.depth);
 	o = object_alloc(sizeof(*o));
-	err = o ? make_cq(s, o, ch, in.flags, &out, r)
-		: refuse(r->why, -ENOMEM, "rocid is out of memory");
+	err = o ? make_cq(s, o, ch, in.flags, &out, r) : refuse_memory(r->why);
 	if (err) {
 		quota_give_one(s, CTL_CQS);
 		free(o);
@@ -286,7 +285,8 @@ int cmd_resize_cq(struct session *s, const struct request *q, struct reply *r)
 	waiting = count_waiting(s->ctl, o);
 	if (in.depth < waiting) /* CQ-11 */
 		return refuse(r->why, -EINVAL,
-			"%u completions wait in the CQ, more than the %u entries asked for: poll "
+			"%u completions are waiting in the CQ, but only %u entries were requested: "
+			"poll "
 			"them first",
 			waiting, in.depth);
 	out.handle = in.handle;

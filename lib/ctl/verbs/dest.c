@@ -25,8 +25,8 @@
 /* Pauses after a failure, and between two lookups of one entry, however many news arrive. */
 #define RETRY_MS 1000u
 #define PAUSE_MS 100u
-/* Time for a neighbour to answer a probe before everybody is asked; pauses between probes of one
- * neighbour, and of any. */
+/* Time for a neighbour to answer a probe before the whole link is queried; pauses between probes of
+ * one neighbour, and of any. */
 #define PROBE_ANSWER_MS 100u
 #define PROBE_PAUSE_MS	2000u
 #define PROBE_ANY_MS	10u
@@ -70,7 +70,7 @@ static void set_due(struct dest *d, uint64_t due_ms)
 
 /* --- resolving ------------------------------------------------------------------------ */
 
-/* A GID of another port of this daemon, such as the other end of a ring pair, needs no neighbour
+/* The GID of another port of this daemon, such as the other end of a ring pair, needs no neighbour
  * table. */
 static bool other_port_mac(
 	const struct ctl *ctl, const uint8_t dgid[16], const struct gid_entry *sgid, uint8_t mac[6])
@@ -129,7 +129,7 @@ static struct list *bucket_of(struct dests *d, const struct dest_key *key)
 }
 _Static_assert(sizeof(struct dest_key) == HASH_WORDS * sizeof(uint32_t), "bucket_of");
 
-/* Neighbours may change by the thousand: news of one must not walk all destinations. */
+/* Neighbours may change by the thousand: one change must not walk all destinations. */
 static struct list *hop_of(struct dests *d, uint32_t ifindex, const uint8_t nexthop[16])
 {
 	uint8_t key[20];
@@ -195,7 +195,7 @@ void dest_release(struct dest *d)
 	free(d);
 }
 
-/* Makes the QPs and AHs of @p d send to @p dmac from @p smac, each at its turn. Those still waiting
+/* Makes the QPs and AHs of @p d send to @p dmac from @p smac, each in its turn. Those still waiting
  * for an earlier change stay in front and get only this one. */
 static void apply(struct dest *d, const uint8_t dmac[6], const uint8_t smac[6], bool local)
 {

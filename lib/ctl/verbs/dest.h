@@ -79,8 +79,8 @@ void dests_init(struct dests *d);
 int dest_find(struct ctl *ctl, const struct dest_key *key, struct neigh_query *q, bool *local,
 	char why[ABI_SENTENCE_MAX]);
 
-/** @return the entry of @p key, created if there is none, or NULL: no memory. If no QP or AH joins
- *  it, dest_release() frees it. */
+/** @return the entry of @p key, created if there is none, or NULL: out of memory. If no QP or AH
+ *  joins it, dest_release() frees it. */
 struct dest *dest_get(struct ctl *ctl, const struct dest_key *key);
 
 /** Frees @p d if no QP or AH uses it. */
@@ -100,8 +100,8 @@ const struct qp_obj *dest_rival(const struct qp_obj *o);
 void dest_leave(struct qp_obj *o);
 void dest_leave_ah(struct ah_obj *o);
 
-/** QPs of @p d timed out: probes the neighbour and, if it does not answer, asks everybody on the
- *  link who has its address now. Rate-limited, whatever applications do. */
+/** QPs of @p d timed out: probes the neighbour and, if it does not answer, queries the whole link
+ *  for the present owner of its address. Rate-limited, whatever applications do. */
 void dest_probe(struct dest *d);
 
 /** Schedules a lookup of all entries of port @p port. */

@@ -15,23 +15,34 @@
 #include "port.h"
 #include "refuse.h"
 #include "session/bells.h"
+#include "session/failures.h"
 #include "session/quota.h"
 #include "session/session.h"
 #include "verbs/command.h"
 #include "verbs/device.h"
+#include "verbs/objects.h"
 #include "verbs/qp_obj.h"
 #include "worker.h"
 
 #define PORT_DOWN   1u /* enum ibv_port_state */
 #define PORT_ACTIVE 4u
+#define REPORTS_MAX 1000u /* per session; what it refuses after that resembles earlier refusals */
 #define NS_KHZ	    1000000u /* rocid's clock counts nanoseconds */
 #define ATOMIC_GLOB 2u /* enum ibv_atomic_cap: also with respect to the CPUs' atomics (RSP-35) */
 
-/* The program chooses its name: only printable ASCII may reach a terminal. */
+/* The program chooses its name and its reports: only printable ASCII may reach a terminal. */
+static void make_printable(char *text)
+{
+	for (; *text; text++)
+		if (*text < ' ' || *text > '~')
+			*text = '?';
+}
+
 static void keep_name(struct session *s, const struct abi_hello *h)
 {
-	for (size_t i = 0; i < sizeof(h->name) && h->name[i]; i++)
-		s->program[i] = h->name[i] >= ' ' && h->name[i] <= '~' ? h->name[i] : '?';
+	_Static_assert(sizeof(s->program) == sizeof(h->name) + 1, "ends with a 0 byte");
+	memcpy(s->program, h->name, sizeof(h->name));
+	make_printable(s->program);
 }
 
 int cmd_hello(struct session *s, const struct request *q, struct reply *r)
@@ -88,7 +99,7 @@ uint64_t device_guid(const struct ctl *ctl)
 	return guid;
 }
 
-/* For lists of devices: it needs no HELLO, so it makes nothing. */
+/* For device lists: it needs no HELLO, so it creates nothing. */
 int cmd_probe(struct session *s, const struct request *q, struct reply *r)
 {
 	struct abi_probe a = {.node_guid = device_guid(s->ctl), .ports = s->ctl->net->nports};
@@ -242,6 +253,31 @@ int cmd_query_pkey(struct session *s, const struct request *q, struct reply *r)
 			in.index, p->shared->pkeys - 1u);
 	a.pkey = p->shared->pkey[in.index];
 	reply_body(r, &a, sizeof(a));
+	return 0;
+}
+
+/* --- refusals ---------------------------------------------------------------------------- */
+
+int cmd_report(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_report in;
+	const struct qp_obj *o;
+
+	memcpy(&in, q->body, sizeof(in));
+	if (!in.sentence[0] || !memchr(in.sentence, 0, sizeof(in.sentence)))
+		return refuse(r->why, -EINVAL, "a report needs a sentence that ends with a 0 byte");
+	o = in.qpn ? find_qp(s->ctl, in.qpn) : NULL;
+	if (in.qpn && (!o || o->session != s))
+		return refuse(r->why, -EINVAL, "there is no QP %u in this session", in.qpn);
+	if (s->reports == REPORTS_MAX)
+		return 0;
+	s->reports++;
+	make_printable(in.sentence);
+	failure_request(s->ctl, &(struct failed_request){.session = s,
+					.qpn = in.qpn,
+					.cause = "refused",
+					.rule = "",
+					.text = in.sentence});
 	return 0;
 }
 

@@ -60,7 +60,7 @@ static int begin(struct ctl *ctl, struct qp_obj *o, bool application, char why[A
 		return err;
 	o->inject = object_alloc(sizeof(*o->inject));
 	if (!o->inject)
-		return refuse(why, -ENOMEM, "rocid is out of memory");
+		return refuse_memory(why);
 	if (!ctl->objects->ninjected++)
 		tell_workers(ctl, true);
 	o->session->ninjected++;
@@ -156,7 +156,7 @@ static int find(struct session *s, uint32_t handle, struct qp_obj **o, struct re
 {
 	if (!s->ctl->application_faults)
 		return refuse(r->why, -EPERM,
-			"this rocid lets no program inject faults: start it with "
+			"this rocid does not let programs inject faults: start it with "
 			"--application-faults, or let its administrator do it (rocictl inject)");
 	*o = handle_get(&s->qps, handle);
 	return *o ? 0 : refuse(r->why, -EINVAL, "there is no QP %u", handle);

@@ -51,8 +51,8 @@ static int add_membership(int fd, const uint8_t mgid[16], uint32_t ifindex)
 	return 0;
 }
 
-/* The sockets are never read and not bound to a port. One that has joined on as many netdevs as it
- * may refuses more (ENOBUFS); then a new one joins. */
+/* The sockets are never read and not bound to a port. Once a socket has joined on as many netdevs
+ * as allowed, the kernel refuses more (ENOBUFS); then another socket joins. */
 static int join_on(struct group *g, uint32_t ifindex)
 {
 	struct group_joins *j = &g->joins;
@@ -85,9 +85,9 @@ static void close_joins(const struct group_joins *j)
 		close(j->fd[i]);
 }
 
-/* MC-03, on each VLAN of the port: an attachment names no VLAN, and packets from all of them are
- * delivered. It takes new sockets each time because the old ones count removed netdevs; they are
- * closed last so that no leave is sent if the group stays joined. */
+/* MC-03, on each VLAN of the port: an attachment does not specify a VLAN, and packets from all of
+ * them are delivered. It takes new sockets each time because the old ones count removed netdevs;
+ * they are closed last so that no leave is sent if the group stays joined. */
 static void join(struct ctl *ctl, struct group *g)
 {
 	const struct netport *p = &ctl->net->port[g->port];
@@ -179,7 +179,7 @@ static void release(struct ctl *ctl, struct group *g)
 	free(g);
 }
 
-/* Makes the copy of @p g for workers; NULL if it has no member, or if memory is short. */
+/* Makes a copy of @p g for workers; NULL if it has no member, or if memory is short. */
 static struct mcast_group *picture(const struct group *g)
 {
 	struct mcast_group *seen;
@@ -234,7 +234,7 @@ static bool has_session(const struct group *g, const struct session *s)
 	return false;
 }
 
-/* If the payer has no member left in the group, the session of the first member pays. */
+/* If the payer has no member left in the group, charges the session of the first member. */
 static void pass_on(struct group *g)
 {
 	struct session *next;
@@ -324,7 +324,7 @@ int group_attach(struct ctl *ctl, struct qp_obj *o, uint32_t port, const uint8_t
 		if (g)
 			release(ctl, g);
 		quota_give_one(o->session, CTL_ATTACHMENTS);
-		return err ? err : refuse(why, -ENOMEM, "rocid is out of memory");
+		return err ? err : refuse_memory(why);
 	}
 	*m = (struct member){.group = g, .qp = o, .serial = ++ctl->objects->groups->serial};
 	insert(g, m);
@@ -335,7 +335,7 @@ int group_attach(struct ctl *ctl, struct qp_obj *o, uint32_t port, const uint8_t
 	if (!seen) {
 		forget(m);
 		release(ctl, g);
-		return refuse(why, -ENOMEM, "rocid is out of memory");
+		return refuse_memory(why);
 	}
 	publish(ctl, g, seen);
 	if (fresh) {

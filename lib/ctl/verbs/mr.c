@@ -84,7 +84,7 @@ static void stop_warming(struct mr_obj *o)
 	o->warming = false;
 }
 
-/* Also for regions that were never published. Those of the mapping's list have been removed. */
+/* Also for regions that were never published. Those on the mapping's list have been removed. */
 static void drop(struct mr_obj *o)
 {
 	struct session *s = o->session;
@@ -115,7 +115,7 @@ static int check_reg(const struct abi_reg_mr *in, const struct request *q, struc
 	if (!mr_access_valid(in->access)) /* MR-02 */
 		return refuse(r->why, -EINVAL,
 			"access 0x%x is invalid: remote write and remote atomic need local write, "
-			"and only the flags of doc/abi.md exist",
+			"and only the flags in doc/abi.md exist",
 			in->access);
 	if (in->access & ABI_ACCESS_FLUSH_PERSIST)
 		return refuse(r->why, -EOPNOTSUPP,
@@ -140,8 +140,7 @@ static void show_mr(struct mr_obj *o)
 	if (o->mapping)
 		mapping_add(o->mapping, &o->mr);
 	atomic_store_explicit(&mrs->slot[o->mr.key >> 8], &o->mr, memory_order_release);
-	/* A handler that has not found it in the list has been before: the region is withdrawn as
-	 * those that it has found. */
+	/* A handler that ran before @p o was on the list could not withdraw it: do so now. */
 	if (o->mapping && mapping_faulted(o->mapping))
 		mr_withdraw(mrs, &o->mr);
 }
@@ -216,7 +215,7 @@ static int populate(struct mr_obj *o, const struct request *q, char why[ABI_SENT
 	return DEFERRED;
 }
 
-/* So that no worker takes the first fault of each page. */
+/* So that workers do not take the first fault of each page. */
 static void warm(struct mr_obj *o)
 {
 	if (o->mr.length < WARM_LEAST || shm_is_huge(&o->mapping->map))
@@ -270,8 +269,8 @@ void mr_give_up(struct session *s)
 
 /* --- commands ------------------------------------------------------------------------- */
 
-/* Peers could fill a file that exceeds the limit of registered memory piece by piece, each piece
- * registered in turn, and rocid would be charged for its pages. */
+/* Otherwise peers could fill a file that exceeds the limit of registered memory piece by piece,
+ * each registered in turn, and rocid would be charged for its pages. */
 static int check_file(const struct session *s, const struct mapping_extent *e, struct reply *r)
 {
 	uint32_t most = quota_most(s, CTL_MEMORY);
@@ -284,8 +283,8 @@ static int check_file(const struct session *s, const struct mapping_extent *e, s
 		(unsigned long long)(e->file >> 20), most);
 }
 
-/* Reads the parts of the region; pieces are at @p at of the body.  @return a negative errno with a
- * sentence. */
+/* Reads the pieces of the region, at offset @p at of the body.  @return 0 or a negative errno with
+ * a sentence. */
 static int read_pieces(const struct abi_reg_mr *in, const struct request *q, size_t at,
 	struct mapping_spec *spec, struct abi_piece piece[ABI_PIECES_MAX], struct reply *r)
 {
@@ -302,7 +301,7 @@ static int read_pieces(const struct abi_reg_mr *in, const struct request *q, siz
 	}
 	if (in->npieces > ABI_PIECES_MAX || at + in->npieces * sizeof(piece[0]) > q->body_len)
 		return refuse(r->why, -EINVAL,
-			"reg_mr says that %u pieces follow, but has room for fewer: see doc/abi.md",
+			"reg_mr announces %u pieces, but its body has fewer: see doc/abi.md",
 			in->npieces);
 	memcpy(piece, q->body + at, in->npieces * sizeof(piece[0]));
 	return 0;
@@ -346,7 +345,7 @@ static int map_mr(struct mr_obj *o, const struct abi_reg_mr *in, const struct re
 	c[0] = (struct charge){CTL_KEYS, 1};
 	c[1] = (struct charge){CTL_MEMORY, e.mapped};
 	err = quota_take(s, c, ARRAY_SIZE(c), r->why);
-	if (err || !in->length) /* never touched: every range check refuses a byte */
+	if (err || !in->length) /* never accessed: every range check refuses a byte */
 		return err;
 	o->charged = e.mapped;
 	err = mapping_get(s, &spec, &o->mapping, &o->mr.base, r->why);
@@ -377,7 +376,7 @@ int cmd_reg_mr(struct session *s, const struct request *q, struct reply *r)
 		return err;
 	o = make_mr(s, pd, &in);
 	if (!o)
-		return refuse(r->why, -ENOMEM, "rocid is out of memory");
+		return refuse_memory(r->why);
 	err = map_mr(o, &in, q, sizeof(in), r);
 	if (err) {
 		pd->users--;
@@ -394,7 +393,7 @@ int cmd_reg_mr(struct session *s, const struct request *q, struct reply *r)
 	return err;
 }
 
-/* @p o, which no worker finds now, becomes what @p with is; @p with has then what @p o was. */
+/* Exchanges the contents of @p o, which no worker finds now, and of @p with. */
 static void exchange(struct mr_obj *o, struct mr_obj *with)
 {
 	struct mr_obj was = *o;
@@ -432,7 +431,7 @@ int cmd_rereg_mr(struct session *s, const struct request *q, struct reply *r)
 		return err;
 	n = make_mr(s, pd, &in.reg);
 	if (!n)
-		return refuse(r->why, -ENOMEM, "rocid is out of memory");
+		return refuse_memory(r->why);
 	err = map_mr(n, &in.reg, q, sizeof(in), r);
 	if (err) {
 		pd->users--;
@@ -442,7 +441,7 @@ int cmd_rereg_mr(struct session *s, const struct request *q, struct reply *r)
 	if (n->mapping && shm_is_huge(&n->mapping->map))
 		err = refuse(r->why, -EOPNOTSUPP,
 			"a region cannot be changed to one in huge pages, which takes time: "
-			"register it anew");
+			"register a new one");
 	else if (!mr_close(&o->mr)) /* MR-05 */
 		err = refuse(r->why, -EBUSY,
 			"%u memory windows are bound to the region: invalidate, unbind or free "
@@ -460,7 +459,7 @@ int cmd_rereg_mr(struct session *s, const struct request *q, struct reply *r)
 		out = (struct abi_reg_mr_reply){o->handle, o->mr.key, o->mr.key};
 		reply_body(r, &out, sizeof(out));
 	}
-	drop(n); /* or what it was before */
+	drop(n); /* or its former contents */
 	return err;
 }
 
@@ -521,6 +520,6 @@ int cmd_get_userfaultfd(struct session *s, const struct request *q, struct reply
 	(void)q;
 	if (s->ctl->no_userfaultfd)
 		return refuse(r->why, -EOPNOTSUPP,
-			"this rocid gives programs no userfaultfd (--userfaultfd no)");
+			"this rocid passes no userfaultfd to programs (--userfaultfd no)");
 	return reply_made(r, arena_userfaultfd(r->why));
 }

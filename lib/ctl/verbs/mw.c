@@ -60,7 +60,7 @@ int cmd_alloc_mw(struct session *s, const struct request *q, struct reply *r)
 		o->pd = pd;
 		err = publish(s, o, (enum mw_type)in.type, r);
 	} else {
-		err = refuse(r->why, -ENOMEM, "rocid is out of memory");
+		err = refuse_memory(r->why);
 	}
 	if (err) {
 		quota_give_one(s, CTL_KEYS);

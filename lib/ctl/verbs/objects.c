@@ -59,7 +59,8 @@ int objects_init(struct objects *all, struct ctl *ctl, char why[ABI_SENTENCE_MAX
 	if (!err)
 		err = random_bytes(&ctl->dp->flows->seed, sizeof(ctl->dp->flows->seed));
 	if (err)
-		return refuse(why, err, "the kernel gives no random numbers: %s", strerror(-err));
+		return refuse(
+			why, err, "the kernel returned no random numbers: %s", strerror(-err));
 	return 0;
 }
 
@@ -108,7 +109,7 @@ struct session *find_session(const struct ctl *ctl, uint64_t number)
 	return s && s->number == number ? s : NULL;
 }
 
-/* QP1 of a port is not in a slot of the QP table, whatever its internal QPN. */
+/* QP1 of a port is not in the slot of its internal QPN, but in its own table. */
 static struct qp *published_qp(const struct ctl *ctl, uint32_t qpn)
 {
 	const struct qp_table *t = ctl->dp->qps;

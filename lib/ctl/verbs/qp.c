@@ -50,7 +50,7 @@ struct layout {
 	uint32_t size;
 };
 
-/* VRB-03. QP1 speaks for the port: one program at a time, of root or of rocid's own user
+/* VRB-03. QP1 speaks for the port: it is for one program at a time, of root or of rocid's own user
  * (doc/decisions/0091-gsi.md). */
 static int check_gsi(struct session *s, const struct abi_create_qp *in, struct reply *r)
 {
@@ -64,8 +64,8 @@ static int check_gsi(struct session *s, const struct abi_create_qp *in, struct r
 		return refuse(r->why, -EINVAL, "there is no port %u: this rocid has 1 to %u",
 			in->port, ctl->net->nports);
 	if (atomic_load_explicit(&ctl->dp->qps->gsi[in->port - 1], memory_order_relaxed))
-		return refuse(r->why, -EBUSY, "another program has QP1 of port %u: end it first",
-			in->port);
+		return refuse(r->why, -EBUSY,
+			"another program has QP1 of port %u: end that program first", in->port);
 	return 0;
 }
 
@@ -143,7 +143,7 @@ static struct layout make_layout(const struct abi_create_qp *in)
 	return l;
 }
 
-/* XRC-02: its messages go to the SRQs of its domain, and it sends nothing. */
+/* XRC-02: messages to the QP go to SRQs of its domain, and it sends nothing. */
 static int find_domain(
 	struct session *s, const struct abi_create_qp *in, struct qp_obj *o, struct reply *r)
 {
@@ -154,7 +154,7 @@ static int find_domain(
 			in->xrcd);
 	if (in->srq != ABI_NO_HANDLE)
 		return refuse(r->why, -EINVAL,
-			"a QP of type XRC_RECV has no SRQ of its own: each message names one");
+			"a QP of type XRC_RECV cannot have an SRQ: each message names one");
 	return 0;
 }
 
@@ -280,7 +280,7 @@ static int make_no_queue(struct qp_obj *o, struct ring *sq, struct reply *r)
 {
 	o->none = object_alloc(sizeof(*o->none));
 	if (!o->none)
-		return refuse(r->why, -ENOMEM, "rocid is out of memory");
+		return refuse_memory(r->why);
 	*sq = (struct ring){.entries = o->none->entry,
 		.shared = &o->none->head,
 		.depth = 1,
@@ -324,7 +324,7 @@ static int make_qp(struct session *s, struct qp_obj *o, const struct abi_create_
 	mem = aligned_alloc(CACHE_LINE, bytes); /* qp_init() writes what it needs */
 	if (!mem)
 		return refuse(r->why, -ENOMEM,
-			"rocid is out of memory: ask for shorter queues or destroy some QPs");
+			"rocid is out of memory: request shorter queues or destroy some QPs");
 	/* The first post rings the doorbell; from then on the core decides (abi_ring.h). */
 	atomic_store_explicit(&cfg.sq.shared->need_doorbell, 1, memory_order_relaxed);
 	o->qp = qp_init(mem, &cfg);
@@ -375,7 +375,7 @@ static void reply_created(const struct qp_obj *o, const struct layout *l, struct
 	reply_body(r, &out, sizeof(out));
 }
 
-/* malloc() gives a large QP a mapping of its own. */
+/* malloc() uses a separate mapping for a large QP. */
 static const struct charge qp_charge[] = {{CTL_QPS, 1}, {CTL_MAPPINGS, 1}};
 
 int cmd_create_qp(struct session *s, const struct request *q, struct reply *r)
@@ -393,7 +393,7 @@ int cmd_create_qp(struct session *s, const struct request *q, struct reply *r)
 		return err;
 	o = object_alloc(sizeof(*o));
 	if (!o)
-		return refuse(r->why, -ENOMEM, "rocid is out of memory");
+		return refuse_memory(r->why);
 	err = find_parts(s, &in, o, r);
 	if (!err)
 		err = quota_take(s, qp_charge, ARRAY_SIZE(qp_charge), r->why);
@@ -410,7 +410,7 @@ int cmd_create_qp(struct session *s, const struct request *q, struct reply *r)
 		reply_fd(r, fd);
 		err = take_numbers(s, o, r);
 	}
-	if (!err) { /* before anybody touches it */
+	if (!err) { /* before anything touches the memory */
 		place_memory(o->rings.base, o->rings.size, s->ctl->dp->node[o->worker]);
 		err = make_qp(s, o, &in, &l, r);
 	}
@@ -518,7 +518,7 @@ void qp_release(struct qp_obj *o)
 
 	fault_qp_gone(ctl, o);
 	qp_cc_release(o);
-	if (o->qpn) { /* take_numbers() has succeeded */
+	if (o->qpn) { /* take_numbers() had succeeded */
 		notifier_lock(&ctl->sessions->notifier);
 		handle_del(&s->qps, o->handle);
 		event_source_withdraw(&o->async);

@@ -13,7 +13,7 @@
 #include "verbs/qp_obj.h"
 #include "worker.h"
 
-/* Congestion control of the port of @p o. NULL: it has no port before INIT. */
+/* Congestion control of the port of @p o; NULL: it has no port before INIT. */
 static const struct congestion *of_port(const struct qp_obj *o)
 {
 	uint8_t port = __atomic_load_n(&o->qp->attr.port, __ATOMIC_RELAXED);
@@ -21,7 +21,7 @@ static const struct congestion *of_port(const struct qp_obj *o)
 	return port ? o->session->ctl->net->port[port - 1].congestion : NULL;
 }
 
-/* Has the worker of @p o use @p cfg in place of the port's parameters, if @p own. */
+/* Has the worker of @p o use @p cfg instead of the port's parameters, if @p own. */
 static int tell(const struct qp_obj *o, bool own, const struct cc_config *cfg)
 {
 	struct core_cmd cmd = {.type = CORE_CMD_SET_CC, .qp = o->qp, .cc = {own, cfg}};
@@ -29,21 +29,21 @@ static int tell(const struct qp_obj *o, bool own, const struct cc_config *cfg)
 	return worker_call(o->session->ctl->dp->worker[o->worker], &cmd);
 }
 
-/* --- what may be chosen ------------------------------------------------------------------- */
+/* --- checks ------------------------------------------------------------------------------- */
 
 static int check_qp(const struct qp_obj *o, char why[ABI_SENTENCE_MAX])
 {
 	if (o->qp->type == ABI_QPT_GSI)
-		return refuse(why, -EINVAL, "QP1 takes no part in congestion control");
+		return refuse(why, -EINVAL, "QP1 has no congestion control: name another QP");
 	if (!of_port(o))
 		return refuse(why, -EINVAL,
-			"QP %u has no port yet, whose rate the algorithm needs: it has one from "
-			"INIT on",
+			"QP %u has no port yet, whose rate the algorithm needs: move it to "
+			"INIT first",
 			o->qpn);
 	return 0;
 }
 
-/* An algorithm works with what its port takes part in. */
+/* An algorithm can use only features that the port has enabled. */
 static bool port_permits(const struct congestion *port, const struct congestion *wanted)
 {
 	return port && port->on && (!congestion_header(wanted) || congestion_header(port));
@@ -67,19 +67,18 @@ static int check_port(
 
 /* --- the choice --------------------------------------------------------------------------- */
 
-/* Publishes what o->cc wants and its port permits. Without memory nothing limits the QP. */
-static int publish(struct qp_obj *o)
+/* Replaces the setting of @p o, which becomes effective as far as the port permits it. */
+static int use(struct qp_obj *o, const struct congestion *wanted, const struct cc_config *config)
 {
 	struct qp_cc *cc = o->cc;
-	const struct congestion *port = of_port(o);
 	const struct cc_config *former = cc->config;
 	int err;
 
-	if (port)
-		cc_config_line(&cc->wanted.cfg, port->cfg.line);
-	cc->config = port_permits(port, &cc->wanted) ? congestion_config(&cc->wanted) : NULL;
-	err = tell(o, true, cc->config);
-	free((void *)former);
+	cc->wanted = *wanted;
+	cc->config = config;
+	err = tell(o, true, port_permits(of_port(o), wanted) ? config : NULL);
+	if (former != config)
+		free((void *)former);
 	return err;
 }
 
@@ -93,6 +92,7 @@ static int give_back(struct qp_obj *o, char why[ABI_SENTENCE_MAX])
 
 int qp_cc_set(struct qp_obj *o, const char *text, char why[ABI_SENTENCE_MAX])
 {
+	const struct cc_config *config;
 	struct congestion wanted;
 	int err = check_qp(o, why);
 
@@ -107,17 +107,33 @@ int qp_cc_set(struct qp_obj *o, const char *text, char why[ABI_SENTENCE_MAX])
 		err = check_port(o, &wanted, why);
 	if (err)
 		return err;
+	cc_config_line(&wanted.cfg, of_port(o)->cfg.line);
+	if (congestion_config(&wanted, &config))
+		return refuse_memory(why);
 	if (!o->cc)
 		o->cc = calloc(1, sizeof(*o->cc));
-	if (!o->cc)
-		return refuse(why, -ENOMEM, "rocid is out of memory");
-	o->cc->wanted = wanted;
-	return publish(o) ? refuse(why, -EIO, "worker %u does not answer", o->worker) : 0;
+	if (!o->cc) {
+		free((void *)config);
+		return refuse_memory(why);
+	}
+	return use(o, &wanted, config) ? refuse(why, -EIO, "worker %u does not answer", o->worker)
+				       : 0;
 }
 
 void qp_cc_follow(struct qp_obj *o)
 {
-	publish(o);
+	struct congestion wanted = o->cc->wanted;
+	const struct congestion *port = of_port(o);
+	const struct cc_config *config;
+
+	if (port)
+		cc_config_line(&wanted.cfg, port->cfg.line);
+	/* No reply can say that memory is short: the line stays as it was then. */
+	if (congestion_config(&wanted, &config)) {
+		wanted = o->cc->wanted;
+		config = o->cc->config;
+	}
+	use(o, &wanted, config);
 }
 
 const char *qp_cc_text(const struct qp_obj *o, char text[CONGESTION_TEXT])

@@ -30,8 +30,8 @@
 #include "verbs/qp_obj.h"
 #include "worker.h"
 
-/** Q_Keys that the network's managers assign (IBA 10.2.5): Linux, too, denies them to unprivileged
- *  programs. */
+/** Q_Keys that only network managers assign (IBA 10.2.5): as in Linux, unprivileged programs may
+ *  not use them. */
 #define QKEY_CONTROLLED 0x80000000u
 
 /* --- why the worker refused --------------------------------------------------------------- */
@@ -176,7 +176,7 @@ static int execute(struct qp_obj *o, struct reply *r)
 	return 0;
 }
 
-/* Withdraws what Fast CNPs find the QP by; @p o may be given another flow then. */
+/* Withdraws the flow by which Fast CNPs find the QP; @p o may be given another one then. */
 static void leave_flow(struct qp_obj *o)
 {
 	struct dataplane *dp = o->session->ctl->dp;
@@ -201,8 +201,10 @@ static int execute_av(struct qp_obj *o, struct reply *r)
 	struct dest *d = dest_get(o->session->ctl, &o->key);
 	int err;
 
-	o->cmd.sgid = o->wanted.gids->table.entry[o->wanted.index]; /* its MAC may be new */
-	err = d ? execute(o, r) : refuse(r->why, -ENOMEM, "rocid is out of memory");
+	/* The entry's MAC may be new, as may be the port's congestion control. */
+	o->cmd.sgid = o->wanted.gids->table.entry[o->wanted.index];
+	o->cmd.path.ect = av_ect(o->session->ctl, o->cmd.path.port);
+	err = d ? execute(o, r) : refuse_memory(r->why);
 	if (!err) {
 		gid_hold_set(&o->hold, o->wanted.gids, o->wanted.index);
 		dest_join(d, o, &o->cmd);

@@ -37,7 +37,7 @@ struct qp_obj {
 	struct cq_obj *send_cq, *recv_cq; /* NULL for XRC_RECV */
 	struct srq_obj *srq;		  /* NULL: none */
 	struct xrcd_ref *xrcd;		  /* XRC_RECV */
-	struct no_queue *none;		  /* XRC_RECV: stands in for a send queue in the core */
+	struct no_queue *none;		  /* XRC_RECV: the send queue that the core sees */
 	uint32_t handle;
 	uint32_t qpn; /* 0: none yet */
 	uint32_t worker;
@@ -45,9 +45,9 @@ struct qp_obj {
 	struct event_source async;
 	struct gid_hold hold;
 	struct inject *inject; /* verbs/fault.c; NULL: no faults */
-	struct qp_cc *cc;      /* verbs/qp_cc.c; NULL: as its port */
+	struct qp_cc *cc;      /* verbs/qp_cc.c; NULL: as for its port */
 	struct dest *dest;     /* NULL: none yet */
-	struct qp_flow flow;   /* of its packets, published while it has an address vector */
+	struct qp_flow flow;   /* flow of its packets, published while it has an address vector */
 	uint16_t sport;	       /* set by an administrator; 0: none */
 	struct list dest_node;
 	struct list members; /* struct member of the groups that it attached to */

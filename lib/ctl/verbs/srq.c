@@ -64,7 +64,7 @@ static int make_ring(struct session *s, struct srq_obj *o, uint32_t depth, struc
 	int err;
 
 	if (!ring)
-		return refuse(r->why, -ENOMEM, "rocid is out of memory");
+		return refuse_memory(r->why);
 	err = session_shm(s, region, "roci-srq",
 		sizeof(struct abi_queue) + (size_t)depth * o->srq.stride, fd, r->why);
 	if (err) {
@@ -187,7 +187,7 @@ int cmd_create_srq(struct session *s, const struct request *q, struct reply *r)
 	if (err)
 		return err;
 	o = object_alloc(sizeof(*o));
-	err = o ? make_srq(s, &in, o, r) : refuse(r->why, -ENOMEM, "rocid is out of memory");
+	err = o ? make_srq(s, &in, o, r) : refuse_memory(r->why);
 	if (err) {
 		quota_give_one(s, CTL_SRQS);
 		free(o);
@@ -259,7 +259,7 @@ static int resize(struct session *s, const struct request *q, struct srq_obj *o,
 	int err;
 
 	if (!z)
-		return refuse(r->why, -ENOMEM, "rocid is out of memory");
+		return refuse_memory(r->why);
 	*z = (struct resize){
 		.job = {.step = step_resize, .drop = drop_resize}, .srq = o, .in = *in};
 	err = make_ring(s, o, depth, &z->region, &z->ring, &z->fd, r);
@@ -279,7 +279,7 @@ static int check_resize(const struct srq_obj *o, uint32_t max_wr, struct reply *
 
 	if (!err && max_wr < waiting)
 		return refuse(r->why, -EINVAL,
-			"%u work requests wait in the SRQ: ask for at least as many, not %u",
+			"%u work requests are waiting in the SRQ: request at least as many, not %u",
 			waiting, max_wr);
 	return err;
 }

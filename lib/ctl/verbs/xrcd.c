@@ -21,13 +21,13 @@
 #include "verbs/objects.h"
 #include "verbs/xrcd.h"
 
-/* Takes what the kernel has cached: a file system of the application must not make rocid wait. Only
- * files and directories have a number of their own; for other descriptors, such as the session's
- * own socket, a peer may wait until the last copy is closed.
+/* Uses only what the kernel has cached: a file system of the application must not make rocid wait.
+ * Only files and directories have a unique number; a descriptor of anything else, such as the
+ * session's own socket, must not be kept, because a peer may wait until its last copy is closed.
  *
  * The descriptor proves that its sender could open the file, in any mode. An O_PATH descriptor
  * proves nothing, because the file's permissions do not apply to it: ib_uverbs_open_xrcd() refuses
- * it too. */
+ * it, too. */
 static int identify(int fd, struct xrcd *id)
 {
 	struct statx st;
@@ -161,10 +161,10 @@ int cmd_open_xrcd(struct session *s, const struct request *q, struct reply *r)
 	memcpy(&in, q->body, sizeof(in));
 	if (in.flags & ~(ABI_XRCD_CREATE | ABI_XRCD_EXCL))
 		return refuse(
-			r->why, -EINVAL, "an XRC domain takes no flags but O_CREAT and O_EXCL");
+			r->why, -EINVAL, "an XRC domain accepts only the flags O_CREAT and O_EXCL");
 	ref = calloc(1, sizeof(*ref));
 	if (!ref)
-		return refuse(r->why, -ENOMEM, "rocid is out of memory");
+		return refuse_memory(r->why);
 	err = choose(s, &in, q->fd, &x, r);
 	if (!err) {
 		ref->xrcd = x;

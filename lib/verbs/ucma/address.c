@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Socket addresses, refused with the errnos of the kernel. */
+/* Socket addresses; invalid ones get the kernel's errnos. */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -47,7 +47,7 @@ int ucma_address_read(struct abi_cm_addr *to, const void *sockaddr, size_t len, 
 		to->scope = six.sin6_scope_id;
 		memcpy(to->ip, &six.sin6_addr, 16);
 		return 0;
-	default: /* AF_IB is of InfiniBand ports */
+	default: /* AF_IB addresses InfiniBand ports */
 		return ENODEV;
 	}
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Writes to the device: a header, and the arguments of one command. */
+/* Writes to the device: a header and the arguments of one command. */
 #include <errno.h>
 #include <string.h>
 #include "ucma.h"
 #include "verbs.h"
 
-/* GET_OPTION has no function, in the kernel neither. */
+/* GET_OPTION has no handler, as in the kernel. */
 static int (*const commands[])(const struct ucma_command *c) = {
 	[RDMA_USER_CM_CMD_CREATE_ID] = ucma_create_id,
 	[RDMA_USER_CM_CMD_DESTROY_ID] = ucma_destroy_id,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Commands that move a connection, and the attributes of its QP. */
+/* Commands that change a connection's state, and the attributes of its QP. */
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
@@ -33,13 +33,13 @@ int ucma_listen(const struct ucma_command *c)
 		err = ucma_id_missing(c->file, in.id);
 	if (err)
 		return err;
-	/* negative numbers are what programs pass for "many" */
+	/* programs pass a negative number for "many" */
 	body = (struct abi_cm_listen){
 		.id = in.id, .backlog = in.backlog > INT32_MAX ? 0 : in.backlog};
 	return ucma_call(c, ABI_CM_LISTEN, &body, sizeof(body), NULL, 0);
 }
 
-/* ECE is newer than the rest; there are no options to exchange. */
+/* The ECE fields are a later addition, and no ECE options are exchanged. */
 int ucma_connect(const struct ucma_command *c)
 {
 	struct rdma_ucm_connect in;
@@ -58,7 +58,7 @@ int ucma_connect(const struct ucma_command *c)
 	return ucma_call(c, ABI_CM_CONNECT, &body, sizeof(body), NULL, 0);
 }
 
-/* Without parameters, of the active side: RTU. With them, the id has its uid from now on. */
+/* Without parameters, the active side sends the RTU. With them, the id gets its uid. */
 int ucma_accept(const struct ucma_command *c)
 {
 	struct rdma_ucm_accept in;
@@ -144,7 +144,7 @@ void ucma_ah_to_kern(const struct abi_ah_attr *a, struct ib_uverbs_ah_attr *to)
 	memcpy(to->grh.dgid, a->dgid, 16);
 }
 
-/* The values of states, access flags and masks are those of verbs; the MTU is in bytes. */
+/* States, access flags and masks have the values of verbs; the MTU is in bytes. */
 static void attr_to_kern(const struct abi_cm_qp_attr *in, struct ib_uverbs_qp_attr *to)
 {
 	const struct abi_qp_attr *a = &in->attr;

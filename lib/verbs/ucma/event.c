@@ -30,7 +30,8 @@ static void write_datagram_param(const struct abi_cm_event *in, struct rdma_ucm_
 	memcpy(to->private_data, in->param.private_data, in->param.private_len);
 }
 
-/* A new connection counts to its listener, and has no uid before it is accepted. */
+/* A connection request counts as its listener's event; the new id has no uid before it is accepted.
+ */
 static int new_connection(const struct ucma_command *c, const struct abi_cm_event *e,
 	struct rdma_ucm_event_resp *resp)
 {
@@ -59,8 +60,8 @@ static int of_group(const struct ucma_command *c, const struct abi_cm_event *e,
 	return 0;
 }
 
-/* An event of an id that was not accepted yet is dropped, as the kernel does: to accept it fails
- * then. */
+/* As in the kernel, events of an id that is not accepted yet are dropped; accepting it then fails.
+ */
 static int of_id(const struct abi_cm_event *e, struct rdma_ucm_event_resp *resp)
 {
 	struct ucma_id *id = ucma_id_find(e->id);
@@ -80,7 +81,7 @@ static bool is_datagram(const struct abi_cm_event *e)
 	       (id && id->qp_type == ABI_QPT_UD);
 }
 
-/* @return 0, or ENOENT: nobody is left to hear of it. */
+/* @return 0, or ENOENT: the id or group no longer exists. */
 static int translate(const struct ucma_command *c, const struct abi_cm_event *e,
 	struct rdma_ucm_event_resp *resp)
 {
@@ -107,7 +108,7 @@ static int translate(const struct ucma_command *c, const struct abi_cm_event *e,
 	return 0;
 }
 
-/* After rocid has ended, each id hears of it once. */
+/* After rocid has ended, each id gets DEVICE_REMOVAL once. */
 static int next_removal(const struct ucma_file *f, struct rdma_ucm_event_resp *resp)
 {
 	const struct list *head = &f->ids;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Files of the device: each is a CM channel of rocid. Its descriptor is an end of a pipe that rocid
- * makes readable while events wait, so a program can poll it, duplicate it and make it
+/* Files of the device, each a CM channel of rocid. The descriptor is the end of a pipe that rocid
+ * makes readable while events are pending, so a program can poll it, duplicate it and make it
  * non-blocking. */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,18 +20,18 @@
 #define BUCKETS 256u
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int cancel_state; /* of the thread that has the lock */
+static int cancel_state; /* of the thread that holds the lock */
 
-/* A thread that changes the table holds both locks; one that looks a file up holds either. The
- * second is never held while rocid is asked. */
+/* A thread that changes the table holds both locks; one that looks up a file holds either. The
+ * second is never held during a request to rocid. */
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct list buckets[BUCKETS]; /* of files, by inode */
 static unsigned nfiles;
 static uint64_t last_serial;
-static struct ucma_session *current; /* that new files belong to; NULL: none */
+static struct ucma_session *current; /* the session of new files; NULL: none */
 static bool ready;
 
-/* A thread that is cancelled, as programs do to those that wait for events, holds no lock. */
+/* Disables cancellation while the lock is held: programs cancel threads that wait for events. */
 void ucma_lock(void)
 {
 	int state;
@@ -49,7 +49,7 @@ void ucma_unlock(void)
 	pthread_setcancelstate(state, NULL);
 }
 
-/* Files and ids are the parent's; a child opens its own. */
+/* Files and ids belong to the parent; a child opens its own. */
 static void forget(void)
 {
 	pthread_mutex_init(&lock, NULL);
@@ -92,7 +92,7 @@ struct ucma_file *ucma_file_of(int fd)
 
 /* --- sessions --------------------------------------------------------------------------------- */
 
-/* With the first rocid of ROCI_SOCKET that answers. */
+/* Opens a session with the first rocid of ROCI_SOCKET that answers. */
 static struct ucma_session *session_new(void)
 {
 	struct ucma_session *s = calloc(1, sizeof(*s));
@@ -131,7 +131,7 @@ static int channel_open(struct ucma_session *s, uint32_t *channel, int *fd)
 	return err;
 }
 
-/* A session whose rocid has ended gives way to a new one. */
+/* A session whose rocid has ended is replaced by a new one. */
 static int session_channel(struct ucma_session **s, uint32_t *channel, int *fd)
 {
 	int err = EIO;
@@ -149,7 +149,7 @@ static int session_channel(struct ucma_session **s, uint32_t *channel, int *fd)
 	if (err)
 		session_put(current);
 	else
-		current->users--; /* the file counts itself */
+		current->users--; /* the file adds its own reference */
 	return err;
 }
 
@@ -202,8 +202,8 @@ static void file_end(struct ucma_file *f)
 	free(f);
 }
 
-/* The number of the kernel's device, if this machine has one: librdmacm compares it with what
- * netlink says. */
+/* @return the number of the kernel's device, if this machine has one: librdmacm compares it with
+ * what netlink reports. */
 static dev_t number(void)
 {
 	char text[32];
@@ -284,16 +284,16 @@ int ucma_fstat(int fd, struct stat *st)
 
 int ucma_fxstat(int version, int fd, struct stat *st)
 {
-	(void)version; /* of struct stat, of which 64-bit machines have one */
+	(void)version; /* of struct stat; 64-bit machines have only one */
 	return ucma_fstat(fd, st);
 }
 
 /* --- write ------------------------------------------------------------------------------------ */
 
-/* A thread has entered with this, however long it waits for another thread's command. */
+/* The file as ucma_write() found it; meanwhile it may wait long for another thread's command. */
 struct entry {
 	uint64_t serial; /* of the file; 0: not one of this device */
-	bool waits;	 /* for an event, until there is one */
+	bool waits;	 /* blocks until there is an event */
 };
 
 static bool is_get_event(const void *buf, size_t len)
@@ -321,9 +321,9 @@ static struct entry enter(int fd, const void *buf, size_t len)
 	return e;
 }
 
-/* Another thread has closed the file. The kernel lets one that waits for an event go on waiting,
- * and programs end without it. One that does not wait has no event, and its thread may be the one
- * that the program's others need. */
+/* Another thread has closed the file. As in the kernel, a thread that waits for an event keeps
+ * waiting, and programs end regardless. One that does not wait just sees no event: its program's
+ * other threads may depend on it. */
 static int closed(const struct entry *e, const void *buf, size_t len)
 {
 	if (e->waits) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Our open, write, close and fstat in place of libc's, in librdmacm alone: its global offset table
- * is changed. Both libraries are relocated by the time this one's constructor runs, and a table
- * that the loader has made read-only is so again afterwards. */
+/* Replaces open, write, close and fstat of libc by ours, in librdmacm alone, by changing its global
+ * offset table. Both libraries have been relocated when this one's constructor runs. If the loader
+ * made the table read-only, it is made so again. */
 #include <elf.h>
 #include <link.h>
 #include <pthread.h>
@@ -30,16 +30,16 @@ struct search {
 	unsigned replaced;
 };
 
-/* The entries of the dynamic section that matter here. */
+/* The relevant entries of the dynamic section. */
 struct dynamic {
 	const char *strings;
 	const ElfW(Sym) * symbols;
-	const ElfW(Rela) * rela[2]; /* of the procedure linkage table, the others */
+	const ElfW(Rela) * rela[2]; /* of the procedure linkage table, and the others */
 	size_t nrela[2];
 	size_t soname;
 };
 
-/* The loader has made addresses of the pointers, but not in the kernel's vDSO. */
+/* The loader has relocated the pointers, except in the kernel's vDSO. */
 static const void *address(const struct dl_phdr_info *o, const ElfW(Dyn) * d)
 {
 	uintptr_t at = d->d_un.d_ptr;
@@ -164,11 +164,11 @@ void ucma_attach(void)
 		{"fstat64", (void *)ucma_fstat}, {"__fxstat", (void *)ucma_fxstat},
 		{"__fxstat64", (void *)ucma_fxstat}};
 
-	/* open, write and close; the fourth is the one name of fstat that it has. */
+	/* open, write, close, and whichever name of fstat it imports */
 	if (ucma_replace(LIBRDMACM, hooks, sizeof(hooks) / sizeof(*hooks)) < 4)
 		explain_as("librdmacm", EPROTONOSUPPORT,
-			"this " LIBRDMACM " opens rdma_cm in a way that is unknown here: RDMA CM "
-			"does not reach rocid; use that of the distribution");
+			"this " LIBRDMACM " opens rdma_cm in an unknown way, so RDMA CM "
+			"does not reach rocid: use the librdmacm of the distribution");
 }
 
 __attribute__((constructor)) static void attach_when_loaded(void)

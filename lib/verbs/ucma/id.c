@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ids: their life, addresses and options. */
+/* Ids: lifetime, addresses and options. */
 #include <errno.h>
+#include <infiniband/sa.h>
 #include <stddef.h>
 #include <string.h>
 #include "ucma.h"
 #include "verbs.h"
 
-/* The kernel knows the QP type by the port space, and asks the program only for that of IB. */
+/* As in the kernel, the port space implies the QP type; only for the IB space the program names it.
+ */
 static uint8_t qp_type_of(const struct rdma_ucm_create_id *in)
 {
 	switch (in->ps) {
@@ -47,7 +49,7 @@ int ucma_create_id(const struct ucma_command *c)
 	return ucma_respond(c, in.response, &resp, sizeof(resp), sizeof(resp));
 }
 
-/* An id without rocid is destroyed like any other. */
+/* If rocid has gone, destruction still succeeds. */
 int ucma_destroy_id(const struct ucma_command *c)
 {
 	struct rdma_ucm_destroy_id in;
@@ -73,7 +75,7 @@ int ucma_destroy_id(const struct ucma_command *c)
 	return ucma_respond(c, in.response, &resp, sizeof(resp), sizeof(resp));
 }
 
-/* The id, of the file that `fd` names, becomes one of the file that is written to. */
+/* Moves an id from the file that `fd` names to the file written to. */
 int ucma_migrate_id(const struct ucma_command *c)
 {
 	struct rdma_ucm_migrate_id in;
@@ -93,7 +95,7 @@ int ucma_migrate_id(const struct ucma_command *c)
 		return ENOENT;
 	if (from->session != c->file->session)
 		return explain_as("rdma_migrate_id", EINVAL,
-			"rocid was started again between the two channels: create a new id");
+			"rocid was restarted between the two channels: create a new id");
 	body.id = id->handle;
 	err = ucma_call(c, ABI_CM_MIGRATE_ID, &body, sizeof(body), NULL, 0);
 	if (err)
@@ -136,7 +138,7 @@ int ucma_bind(const struct ucma_command *c)
 
 struct two_addresses {
 	const void *src, *dst;
-	size_t src_len, dst_len; /* of `src` 0: none is given */
+	size_t src_len, dst_len; /* of `src` 0: not given */
 	bool exact;
 };
 
@@ -227,6 +229,42 @@ static int option_of(const struct rdma_ucm_set_option *in, struct abi_cm_set_opt
 	return 0;
 }
 
+/* Finds the first bidirectional path at @p at, as the kernel requires. */
+static int read_path(const uint8_t *at, size_t len, struct ibv_path_data *to)
+{
+	if (len % sizeof(*to))
+		return EINVAL;
+	for (; len; len -= sizeof(*to), at += sizeof(*to)) {
+		memcpy(to, at, sizeof(*to));
+		if (to->flags == (IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL))
+			return 0;
+	}
+	return EINVAL;
+}
+
+/* The program supplies a path, for example from ibacm, instead of calling RESOLVE_ROUTE. A RoCE
+ * port uses only its traffic class. */
+static int set_path(const struct ucma_command *c, const struct rdma_ucm_set_option *in)
+{
+	const struct abi_handle id = {.handle = in->id};
+	struct abi_cm_set_option tos = {.id = in->id, .option = ABI_CM_OPT_TOS};
+	struct abi_cm_resolve_route route = {.id = in->id};
+	struct ibv_path_data path;
+	struct abi_cm_query q;
+	int err = read_path((const uint8_t *)(uintptr_t)in->optval, in->optlen, &path);
+
+	if (!err)
+		err = ucma_call(c, ABI_CM_QUERY, &id, sizeof(id), &q, sizeof(q));
+	if (!err && (memcmp(&path.path.dgid, q.dgid, 16) || memcmp(&path.path.sgid, q.sgid, 16)))
+		err = explain_as("rdma_set_option", EINVAL,
+			"the path does not connect the addresses of the id: resolve a route for "
+			"the id");
+	if (!err)
+		err = ucma_call(c, ABI_CM_RESOLVE_ROUTE, &route, sizeof(route), NULL, 0);
+	tos.value = path.path.tclass;
+	return err ? err : ucma_call(c, ABI_CM_SET_OPTION, &tos, sizeof(tos), NULL, 0);
+}
+
 int ucma_set_option(const struct ucma_command *c)
 {
 	struct rdma_ucm_set_option in;
@@ -235,6 +273,8 @@ int ucma_set_option(const struct ucma_command *c)
 
 	if (!err)
 		err = ucma_id_missing(c->file, in.id);
+	if (!err && in.level == RDMA_OPTION_IB && in.optname == RDMA_OPTION_IB_PATH)
+		return set_path(c, &in);
 	if (!err)
 		err = option_of(&in, &body);
 	if (err)

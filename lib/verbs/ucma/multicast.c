@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Multicast groups. librdmacm attaches the QP when the event says which group it is. */
+/* Multicast groups. librdmacm attaches the QP when the event names the group. */
 #include <errno.h>
 #include <string.h>
 #include "ucma.h"

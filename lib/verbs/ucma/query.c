@@ -61,7 +61,7 @@ int ucma_query_route(const struct ucma_command *c)
 		return err;
 	ucma_address_write(&resp.src_addr, &q.local);
 	ucma_address_write(&resp.dst_addr, &q.remote);
-	resp.ibdev_index = UINT32_MAX; /* the GUID tells the device */
+	resp.ibdev_index = UINT32_MAX; /* unknown: the GUID identifies the device */
 	if (q.port) {
 		resp.node_guid = q.node_guid;
 		resp.port_num = (uint8_t)q.port;

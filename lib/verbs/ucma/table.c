@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The ids and memberships of the open files. */
+/* The ids and group memberships of the open files. */
 #include <errno.h>
 #include <stdlib.h>
 #include "ucma.h"
@@ -70,7 +70,7 @@ int ucma_id_missing(const struct ucma_file *f, uint32_t handle)
 	return id->file == f ? 0 : EINVAL;
 }
 
-/* The memberships of @p id go with it, to @p to or for good. */
+/* The memberships of @p id move with it to @p to, or end if that is NULL. */
 static void move_groups(struct ucma_id *id, struct ucma_file *to)
 {
 	struct list *head = &id->file->groups, *l = head->next;

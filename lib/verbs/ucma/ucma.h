@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file ucma/ucma.h
- * The kernel's device rdma_cm, as the stock librdmacm uses it (<rdma/rdma_user_cm.h>, version 4),
- * over rocid's communication manager (abi_cm.h): doc/connections.md.
+ * The kernel's rdma_cm device, as the stock librdmacm uses it (<rdma/rdma_user_cm.h>, version 4),
+ * implemented by rocid's communication manager (abi_cm.h): doc/connections.md.
  *
- * Our functions take the place of open, write, close and fstat in librdmacm alone (got.c). A file
- * of the device is a CM channel of rocid (file.c), and write() is a command (command.c).
+ * In librdmacm alone, our functions replace open, write, close and fstat (got.c). A file of the
+ * device is a CM channel of rocid (file.c), and a write() is a command (command.c).
  *
- * One lock guards all of it. It is held while rocid works on a command, so a command and what the
- * tables say of it are one step; only the wait for an event is without.
+ * One lock guards everything. It is held while rocid processes a command, so that a command and its
+ * changes to the tables are one step; only waiting for an event is done without it.
  */
 #ifndef UCMA_H
 #define UCMA_H
@@ -22,13 +22,13 @@
 #include "abi_cm.h"
 #include "list.h"
 
-/** The file of sysfs that tells librdmacm the version of the commands. */
+/** The sysfs file that tells librdmacm the ABI version. */
 #define UCMA_VERSION_FILE "class/misc/rdma_cm/abi_version"
 #define UCMA_VERSION_TEXT "4"
 
 struct sockaddr;
 
-/** A session with rocid, shared by the files that were opened while it lived. */
+/** A session with rocid, shared by the files opened during its life. */
 struct ucma_session {
 	struct roci_context *roci;
 	unsigned users;
@@ -37,8 +37,8 @@ struct ucma_session {
 /** An open file of the device. */
 struct ucma_file {
 	struct list node;
-	uint64_t serial; /* from 1: no other file has it */
-	dev_t dev;	 /* of the pipe that the descriptor is an end of: what tells the file */
+	uint64_t serial; /* from 1, never reused */
+	dev_t dev;	 /* of the pipe end: identifies the file together with the inode */
 	ino_t ino;
 	struct ucma_session *session;
 	uint32_t channel;
@@ -46,17 +46,17 @@ struct ucma_file {
 	struct list groups; /* ucma_group.node */
 };
 
-/** An id of the program. librdmacm counts events of each id, and waits at the end of one until it
- *  has acknowledged as many as were reported. */
+/** An id of the program. librdmacm counts the events of each id; destroying one waits until it has
+ *  acknowledged as many as were reported. */
 struct ucma_id {
 	struct list node;
 	struct list bucket;
 	struct ucma_file *file;
-	uint64_t uid;	   /* 0: new, and not accepted yet */
-	uint32_t handle;   /* of rocid */
-	uint32_t reported; /* events, those of groups not included */
+	uint64_t uid;	   /* 0: new, not accepted yet */
+	uint32_t handle;   /* rocid's */
+	uint32_t reported; /* events, without those of groups */
 	uint8_t qp_type;
-	bool removed; /* DEVICE_REMOVAL is reported */
+	bool removed; /* DEVICE_REMOVAL was reported */
 };
 
 /** A membership in a multicast group. */
@@ -64,8 +64,8 @@ struct ucma_group {
 	struct list node;
 	uint32_t id;
 	uint32_t handle;   /* unique in the process */
-	uint32_t rocid;	   /* what CM_LEAVE names */
-	uint64_t uid;	   /* of the program */
+	uint32_t rocid;	   /* the handle for CM_LEAVE */
+	uint64_t uid;	   /* the program's */
 	uint32_t reported; /* events */
 };
 
@@ -74,23 +74,23 @@ struct ucma_command {
 	struct ucma_file *file;
 	const uint8_t *in; /* without its header */
 	uint16_t in_len;
-	uint16_t out_len; /* bytes of the response that fit */
+	uint16_t out_len; /* room for the response, in bytes */
 	int fd;
 };
 
 /* --- got.c ---------------------------------------------------------------------------------- */
 
-/** A function of libc and ours in its place. */
+/** A function of libc and its replacement. */
 struct ucma_hook {
 	const char *name;
 	void *ours;
 };
 
-/** Puts @p hooks into librdmacm if it is there and they are not yet. Called when this library is
- *  loaded, and by what librdmacm calls first. */
+/** Installs the hooks in librdmacm if it is loaded and does not have them yet. Called when this
+ *  library is loaded, and by whatever librdmacm calls first. */
 void ucma_attach(void);
 
-/** The same for any object: replaces its imports of @p hooks.  @return how many there were. */
+/** The same for any object: replaces its imports of @p hooks.  @return the number replaced. */
 unsigned ucma_replace(const char *soname, const struct ucma_hook *hooks, unsigned n);
 
 /* --- file.c --------------------------------------------------------------------------------- */
@@ -104,18 +104,19 @@ int ucma_fxstat(int version, int fd, struct stat *st);
 void ucma_lock(void);
 void ucma_unlock(void);
 
-/** Under the lock: @return the file that @p fd is a descriptor of, or NULL. */
+/** Under the lock: @return the file of descriptor @p fd, or NULL. */
 struct ucma_file *ucma_file_of(int fd);
 
 /* --- table.c, under the lock ------------------------------------------------------------------ */
 
-/** @return a new id, NULL: no memory. */
+/** @return a new id; NULL: out of memory. */
 struct ucma_id *ucma_id_add(struct ucma_file *f, uint32_t handle, uint64_t uid, uint8_t qp_type);
-/** @return the id with @p handle, of any file; NULL: none. */
+/** @return the id with @p handle, of any file, or NULL. */
 struct ucma_id *ucma_id_find(uint32_t handle);
 /** @return the same if it belongs to @p f. */
 struct ucma_id *ucma_id_of(const struct ucma_file *f, uint32_t handle);
-/** @return 0 if @p f has it; as the kernel says, ENOENT: nobody has; EINVAL: another file. */
+/** @return 0 if @p f has the id; otherwise the kernel's errno: ENOENT: no file has it; EINVAL:
+ *  another has. */
 int ucma_id_missing(const struct ucma_file *f, uint32_t handle);
 void ucma_id_remove(struct ucma_id *id);
 void ucma_id_migrate(struct ucma_id *id, struct ucma_file *to);
@@ -124,12 +125,12 @@ struct ucma_group *ucma_group_add(struct ucma_id *id, uint64_t uid);
 struct ucma_group *ucma_group_of(const struct ucma_file *f, uint32_t handle);
 void ucma_group_remove(struct ucma_group *g);
 
-/** Forgets everything: of a child of fork(), whose parent has it. */
+/** Forgets everything in a child of fork(): it belongs to the parent. */
 void ucma_tables_forget(void);
 
 /* --- address.c ------------------------------------------------------------------------------ */
 
-/** struct sockaddr_ib of the kernel. */
+/** The kernel's struct sockaddr_ib. */
 struct ucma_address_ib {
 	uint16_t family;
 	uint16_t pkey;
@@ -138,11 +139,11 @@ struct ucma_address_ib {
 	uint64_t sid, sid_mask, scope_id;
 };
 
-/** Reads a socket address of at most @p len bytes, or of just as many.
- *  @return 0; EINVAL: the size or the family is none; ENODEV: AF_IB, which no RoCE port has. */
+/** Reads a socket address of at most, or exactly, @p len bytes.
+ *  @return 0; EINVAL: invalid size or family; ENODEV: AF_IB, which no RoCE port has. */
 int ucma_address_read(struct abi_cm_addr *to, const void *sockaddr, size_t len, bool exact);
 
-/** Writes one.  @return its length; 0: there is none, and @p to is zeroes. */
+/** Writes one.  @return its length; 0: no address, and @p to is zeroed. */
 uint16_t ucma_address_write(struct sockaddr_in6 *to, const struct abi_cm_addr *a);
 
 /* --- commands -------------------------------------------------------------------------------- */
@@ -150,16 +151,16 @@ uint16_t ucma_address_write(struct sockaddr_in6 *to, const struct abi_cm_addr *a
 /** Runs the command in @p buf (header first), under the lock.  @return 0 or an errno value. */
 int ucma_command(struct ucma_file *f, int fd, const void *buf, size_t len);
 
-/** A request to rocid of the command's session.  @return 0 or an errno value. */
+/** Sends a request to the rocid of the command's session.  @return 0 or an errno value. */
 int ucma_call(const struct ucma_command *c, uint32_t type, const void *body, size_t len,
 	void *reply, size_t reply_len);
 
-/** Copies the arguments to @p to, which is of @p size bytes.  @return 0; EINVAL: there are less
- *  than @p need. */
+/** Copies the arguments to @p to, of @p size bytes.  @return 0; EINVAL: fewer than @p need bytes.
+ */
 int ucma_arguments(const struct ucma_command *c, void *to, size_t size, size_t need);
 
-/** Writes the response, of which the program takes what fits.  @return 0; ENOSPC: less than @p
- *  need fits. */
+/** Writes the response, truncated to the program's buffer.  @return 0; ENOSPC: it has no room for
+ *  @p need bytes. */
 int ucma_respond(
 	const struct ucma_command *c, uint64_t to, const void *resp, size_t size, size_t need);
 

@@ -3,10 +3,12 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <cmocka.h>
@@ -626,6 +628,30 @@ static void fork__memory_moved_meanwhile(void **state)
 	munmap(to, MB);
 }
 
+/* Without a descriptor nobody can wait until the child has its copy: parent and child must not go
+ * on with the same memory. */
+static void fork__without_a_descriptor(void **state)
+{
+	const struct rlimit none = {0, 0};
+	uint8_t *p = anon(PAGE);
+	struct arena_hold *h = take(p, PAGE);
+	int status;
+	pid_t pid;
+
+	(void)state;
+	pid = fork();
+	if (!pid) {
+		setrlimit(RLIMIT_CORE, &none);
+		setrlimit(RLIMIT_NOFILE, &none);
+		arena_fork_prepare();
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+	arena_release(h);
+	munmap(p, PAGE);
+}
+
 /* --- madvise() -------------------------------------------------------------------------- */
 
 static void madvise__clears(void **state)
@@ -652,6 +678,25 @@ static void madvise__clears(void **state)
 	assert_int_equal(p[0], 0);
 	arena_release(h);
 	munmap(p, 4 * PAGE);
+}
+
+/* Without a descriptor nothing can be cleared, and it says so. */
+static void madvise__without_a_descriptor(void **state)
+{
+	struct rlimit was, none;
+	uint8_t *p = anon(PAGE);
+	struct arena_hold *h;
+
+	(void)state;
+	h = take(p, PAGE); /* opens the arena */
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	none = (struct rlimit){0, was.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_int_equal(arena_madvise((uintptr_t)p, PAGE, MADV_DONTNEED), EAGAIN);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	assert_int_equal(arena_madvise((uintptr_t)p, PAGE, MADV_DONTNEED), 0);
+	arena_release(h);
+	munmap(p, PAGE);
 }
 
 /* A child that is being made must find what was there: it is written, so that it is kept. */
@@ -702,7 +747,9 @@ int main(void)
 		cmocka_unit_test(shared__its_own_file),
 		cmocka_unit_test(fork__regions_of_the_parent),
 		cmocka_unit_test(fork__memory_moved_meanwhile),
+		cmocka_unit_test(fork__without_a_descriptor),
 		cmocka_unit_test(madvise__clears),
+		cmocka_unit_test(madvise__without_a_descriptor),
 		cmocka_unit_test(madvise__while_forking),
 	};
 

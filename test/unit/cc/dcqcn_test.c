@@ -376,6 +376,67 @@ static void dcqcn__clamps_the_target(void **state)
 	assert_true(at(&rp, 720 * USEC).target < 39 * GBIT);
 }
 
+static double value_of(const struct rp *rp, const char *name)
+{
+	return rp->cfg.value[cc_find_param(&cc_dcqcn, name)] * 1e6;
+}
+
+static double least(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+/* rp_min_rate, or the rate at which limits end, if that is less. */
+static double floor_of(const struct rp *rp)
+{
+	double top = value_of(rp, "rp_max_rate");
+
+	return least(value_of(rp, "rp_min_rate"), least(top > 0 ? top : 25 * GBIT, 25 * GBIT));
+}
+
+/* A new floor lifts what is below it at once, not with the next CNP. */
+static void dcqcn__a_new_floor_lifts_the_rate(void **state)
+{
+	for (unsigned i = 0; i < PROFILES; i++) {
+		uint64_t now = 0;
+		struct rp rp;
+
+		rp_init(&rp, vectors[i].profile, 25 * GBIT);
+		for (unsigned k = 0; k < 1000; k++, now += 5 * USEC)
+			cnp(&rp, now);
+		assert_true(at(&rp, now).rate < 1 * GBIT);
+		set(&rp, "rp_min_rate", 2000);
+		assert_rate(at(&rp, now).rate, 2 * GBIT);
+		assert_true(at(&rp, now).target >= 2 * GBIT);
+	}
+}
+
+/* Bytes and time of before count as they did then: at most one increase follows at once. */
+static void dcqcn__shorter_resets_do_not_apply_to_the_past(void **state)
+{
+	uint64_t now = 50 * MSEC;
+	struct rp rp;
+	double alpha;
+
+	rp_init(&rp, "paper", 40 * GBIT);
+	set(&rp, "rp_time_reset", 100000);
+	set(&rp, "rp_dce_tcp_rtt", 100000);
+	cnp(&rp, 0);
+	cnp(&rp, 1); /* Rt 20, Rc 10 */
+	sent(&rp, 9000000, now);
+	alpha = at(&rp, now).alpha;
+	set(&rp, "rp_byte_reset", 4096);
+	sent(&rp, 1000, now);
+	assert_rate(at(&rp, now).rate, 15 * GBIT);
+	set(&rp, "rp_time_reset", 10);
+	assert_rate(at(&rp, now).rate, 15 * GBIT);
+	assert_rate(at(&rp, now + 9 * USEC).rate, 17.5 * GBIT);
+	assert_rate(at(&rp, now + 10 * USEC).rate, 18.75 * GBIT);
+	set(&rp, "rp_dce_tcp_rtt", 1);
+	assert_rate(at(&rp, now + 10 * USEC).alpha, alpha);
+	assert_rate(at(&rp, now + 10 * USEC).alpha, alpha * 1020 / 1024);
+}
+
 /* The limits of every parameter, set under way: no rate is beyond floor and line. */
 static void dcqcn__takes_limits_of_parameters_under_way(void **state)
 {
@@ -400,7 +461,7 @@ static void dcqcn__takes_limits_of_parameters_under_way(void **state)
 				cnp(&rp, now);
 			sent(&rp, random_below(&r, 65536), now);
 			v = at(&rp, now);
-			assert_true(v.rate >= 1e6 && v.rate <= 25 * GBIT);
+			assert_true(v.rate >= floor_of(&rp) && v.rate <= 25 * GBIT);
 			assert_true(v.target >= v.rate && v.target <= 25 * GBIT);
 			assert_true(v.alpha >= 0 && v.alpha <= 1);
 		}
@@ -421,6 +482,8 @@ int main(void)
 		cmocka_unit_test(dcqcn_on_time__names_the_next_change),
 		cmocka_unit_test(dcqcn__first_rate_min_dec_fac_and_max_rate),
 		cmocka_unit_test(dcqcn__clamps_the_target),
+		cmocka_unit_test(dcqcn__a_new_floor_lifts_the_rate),
+		cmocka_unit_test(dcqcn__shorter_resets_do_not_apply_to_the_past),
 		cmocka_unit_test(dcqcn__takes_limits_of_parameters_under_way),
 	};
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include "effort.h"
 #include "fixture.h"
 #include "patience.h"
 
@@ -355,7 +356,7 @@ static void poll_cq__at_most_what_was_asked_for(void **state)
 }
 
 #define POLLERS 3
-#define MANY	400000u
+#define MANY	EFFORT(400000u)
 
 static struct {
 	struct rig *rig;

@@ -16,7 +16,7 @@ functions_of() { # VERSION HEADER...
 		grep -oE 'roci_[a-z_]+\($' | sed "s/($/@@$version/"
 }
 said=$( (functions_of ROCI_1.0 "$headers"/roci*.h
-	functions_of ROCI_PRIVATE_0 "$headers"/../roci_private.h) | sort)
+	functions_of ROCI_PRIVATE_1 "$headers"/../roci_private.h) | sort)
 if [ "$shown" != "$said" ]; then
 	echo "roci.h and libroci.map differ:"
 	echo "shown: $shown"

@@ -12,83 +12,8 @@
 #include <cmocka.h>
 #include "bits.h"
 #include "ends.h"
+#include "pair.h"
 #include "wheel.h"
-
-struct pair {
-	struct ends *net;
-	struct end *a, *b; /* active, passive */
-	uint32_t listener;
-	uint32_t id, passive;
-	uint8_t req[MAD_LEN], rep[MAD_LEN];
-};
-
-static int setup(void **state)
-{
-	static struct pair p;
-
-	p = (struct pair){.net = ends_new(16, 4, 99, NULL)};
-	p.a = &p.net->end[0];
-	p.b = &p.net->end[1];
-	assert_int_equal(cm_listen(p.b->cm, SERVICE, NULL, 8, LISTENER, &p.listener), 0);
-	*state = &p;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	ends_free(((struct pair *)*state)->net);
-	return 0;
-}
-
-static void soon(struct pair *p)
-{
-	ends_run(p->net, p->net->now + 10 * MS);
-}
-
-static void to_req(struct pair *p)
-{
-	uint8_t hdr[CMA_HDR_LEN];
-	struct cm_param param = end_param(p->a, 0x21, hdr);
-
-	assert_int_equal(
-		cm_connect(p->a->cm, &p->a->to, SERVICE, &param, 7, &p->id, p->net->now), 0);
-	memcpy(p->req, p->a->last, MAD_LEN);
-	soon(p);
-	p->passive = end_take(p->b, CM_EV_REQ)->id;
-}
-
-static void to_rep(struct pair *p)
-{
-	struct cm_param param = end_param(p->b, 0x11, NULL);
-
-	to_req(p);
-	assert_int_equal(cm_accept(p->b->cm, p->passive, &param, 8, p->net->now), 0);
-	memcpy(p->rep, p->b->last, MAD_LEN);
-	soon(p);
-	end_take(p->a, CM_EV_REP);
-}
-
-static void to_established(struct pair *p)
-{
-	to_rep(p);
-	assert_int_equal(cm_rtu(p->a->cm, p->id, "hi", 2, p->net->now), 0);
-	soon(p);
-	assert_memory_equal(end_take(p->b, CM_EV_ESTABLISHED)->private_data, "hi", 2);
-}
-
-static void is(struct end *e, uint32_t id, int want)
-{
-	assert_int_equal(cm_state_of(e->cm, id), want);
-}
-
-/* Nothing of anyone is left, and nothing waits. */
-static void drained(struct pair *p)
-{
-	ends_run(p->net, WHEEL_NEVER);
-	assert_int_equal(cm_used(p->a->cm) + cm_used(p->b->cm), 0);
-	assert_int_equal(cm_half_open(p->b->cm), 0);
-	assert_true(cm_deadline(p->a->cm) == WHEEL_NEVER && cm_deadline(p->b->cm) == WHEEL_NEVER);
-}
 
 /* proves CM-10, CM-11, CM-19 */
 static void whole_life(void **state)

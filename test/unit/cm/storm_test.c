@@ -77,7 +77,8 @@ static void handle(struct storm *s, unsigned end, const struct end_event *e)
 	case CM_EV_REJECTED:
 	case CM_EV_UNREACHABLE:
 		assert_int_equal(++k->outcomes, 1);
-		assert_int_equal(cm_state_of(s->net->end[end].cm, e->id), CM_IDLE);
+		assert_int_equal(cm_state_of(s->net->end[end].cm, e->id),
+			e->reason == CM_REJ_STALE_CONN ? CM_TIMEWAIT : CM_IDLE);
 		break;
 	case CM_EV_DISCONNECTED:
 		assert_int_equal(++k->ended, 1);

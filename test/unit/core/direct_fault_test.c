@@ -14,17 +14,21 @@
 #include "icrc.h"
 #include "link.h"
 #include "qp.h"
+#include "txd.h"
+#include "verbs.h"
 
 #define MEMORY 4096u
 #define FRAMES 64u
 #define START  5000000ull
 #define PSN    0x100u
+#define LEN    NAMED_MIN
 #define ALL    (ABI_ACCESS_LOCAL_WRITE | ABI_ACCESS_REMOTE_WRITE | ABI_ACCESS_REMOTE_READ)
 
 enum way {
 	FRAMES_ONLY,
 	RUNS,
 	SINGLY,
+	NAMED, /* by frames that name their payload */
 	WAYS
 };
 
@@ -100,12 +104,12 @@ static void post(uint8_t opcode, struct abi_sge own, uint64_t remote, uint32_t r
 
 static struct abi_sge lost(void)
 {
-	return (struct abi_sge){w.hole->iova + HOLE_PAGE, 8, w.hole->key};
+	return (struct abi_sge){w.hole->iova + HOLE_PAGE, LEN, w.hole->key};
 }
 
 static struct abi_sge whole(int e)
 {
-	return app_sge(w.mr[e], 0, 8);
+	return app_sge(w.mr[e], 0, LEN);
 }
 
 /* The status of the next completion. */
@@ -137,12 +141,14 @@ static void begin(enum way way)
 		open_end(e);
 	for (int e = A; e < ENDS; e++)
 		connect(e);
-	core_direct(&w.host->core, way != FRAMES_ONLY);
+	core_direct(&w.host->core, way == RUNS || way == SINGLY);
+	core_names(&w.host->core, way == NAMED);
 	core_short_ways(&w.host->core, way == RUNS);
 	post(ABI_WR_RDMA_WRITE, whole(A), app_va(w.mr[B], 0), w.mr[B]->mr.key);
 	run();
 	assert_int_equal(completed(A), ABI_WC_SUCCESS);
-	assert_int_equal(w.host->core.count.direct_messages, way != FRAMES_ONLY);
+	assert_int_equal(w.host->core.count.direct_messages, way == RUNS || way == SINGLY);
+	assert_int_equal(w.host->core.count.named_packets, way == NAMED);
 	w.hole = hole_open(w.host, APP_PD);
 }
 
@@ -214,11 +220,211 @@ static void source_of_a_read__is_not_the_requesters(void **state)
 static void target_of_a_read__is_the_requesters(void **state)
 {
 	(void)state;
-	begin(SINGLY);
-	post(ABI_WR_RDMA_READ, lost(), app_va(w.mr[B], 0), w.mr[B]->mr.key);
+	for (int way = SINGLY; way < WAYS; way++) {
+		begin((enum way)way);
+		post(ABI_WR_RDMA_READ, lost(), app_va(w.mr[B], 0), w.mr[B]->mr.key);
+		run();
+		assert_int_equal(completed(A), ABI_WC_LOC_PROT_ERR);
+		assert_int_equal(cause_of(A), CAUSE_READ_FAULT);
+		end();
+	}
+}
+
+/* --- names ------------------------------------------------------------------------------ */
+
+/* Until the packet of A, or of B, that names its payload is on its way. */
+static void until_named(uint64_t more)
+{
+	uint64_t wanted = w.host->core.count.named_packets + more;
+
+	while (w.host->core.count.named_packets < wanted) {
+		app_ring(&w.app, w.fabric.now);
+		fabric_step(&w.fabric, w.fabric.now + 60000000000ull);
+	}
+}
+
+/* No further: the host's turn would end the grace period. */
+static void until_failed(void)
+{
+	for (;;) {
+		w.fabric.now = fabric_next(&w.fabric);
+		host_receive(w.host, &w.loop, 0, w.fabric.now);
+		if (w.qp[A]->qp->state == ABI_QPS_ERR)
+			return;
+		host_turn(w.host, w.fabric.now);
+	}
+}
+
+static void withdraw(int e)
+{
+	mr_withdraw(&w.host->mrs, &w.mr[e]->mr);
+}
+
+/* The target is untouched, and the NAK has A find at once that its memory is gone: no timer. */
+static void key_that_goes_under_way__fails_its_requester(void **state)
+{
+	uint8_t before[MEMORY];
+
+	(void)state;
+	for (unsigned send = 0; send < 2; send++) {
+		struct abi_sge into;
+		uint64_t asked;
+
+		begin(NAMED);
+		into = whole(B);
+		if (send)
+			app_post_srq(w.srq, 1, &into, 1);
+		memset(w.mr[A]->mem, 0x5A, MEMORY);
+		memcpy(before, w.mr[B]->mem, MEMORY);
+		post(send ? ABI_WR_SEND : ABI_WR_RDMA_WRITE, whole(A), app_va(w.mr[B], 0),
+			w.mr[B]->mr.key);
+		until_named(1);
+		withdraw(A);
+		asked = w.fabric.now;
+		while (w.qp[A]->qp->state != ABI_QPS_ERR)
+			step();
+		assert_true(w.fabric.now - asked < 10000);
+		run();
+		assert_int_equal(completed(A), ABI_WC_LOC_PROT_ERR);
+		assert_int_equal(cause_of(A), CAUSE_KEY_GONE);
+		assert_int_equal(cause_of(B), CAUSE_NONE);
+		assert_int_equal(w.qp[B]->qp->state, ABI_QPS_RTS);
+		assert_int_equal(w.host->core.count.drop[DROP_NAMELESS], 1);
+		assert_memory_equal(w.mr[B]->mem, before, MEMORY);
+		end();
+	}
+}
+
+/* RSP-31: the response of B finds no memory; the READ that is sent again gets the NAK. */
+static void key_of_a_response_that_goes__is_refused(void **state)
+{
+	(void)state;
+	begin(NAMED);
+	memset(w.mr[A]->mem, 0x5A, MEMORY);
+	post(ABI_WR_RDMA_READ, whole(A), app_va(w.mr[B], 0), w.mr[B]->mr.key);
+	until_named(1);
+	withdraw(B);
 	run();
-	assert_int_equal(completed(A), ABI_WC_LOC_PROT_ERR);
-	assert_int_equal(cause_of(A), CAUSE_READ_FAULT);
+	assert_int_equal(completed(A), ABI_WC_REM_ACCESS_ERR);
+	assert_int_equal(w.mr[A]->mem[0], 0x5A);
+	assert_int_equal(w.host->core.count.drop[DROP_NAMELESS], 1);
+	end();
+}
+
+/* A QP that fails takes its names back, although key and memory stay. */
+static void names_of_a_failed_qp__are_void(void **state)
+{
+	uint8_t before[MEMORY];
+
+	(void)state;
+	begin(NAMED);
+	memset(w.mr[A]->mem, 0x5A, MEMORY);
+	memcpy(before, w.mr[B]->mem, MEMORY);
+	post(ABI_WR_RDMA_WRITE, whole(A), app_va(w.mr[B], 0), w.mr[B]->mr.key);
+	until_named(1);
+	assert_int_equal(
+		verbs_modify(&w.host->core, w.qp[A]->qp, ABI_QP_STATE,
+			&(struct abi_qp_attr){.qp_state = ABI_QPS_ERR}, NULL, w.fabric.now),
+		0);
+	run();
+	assert_int_equal(completed(A), ABI_WC_WR_FLUSH_ERR);
+	assert_memory_equal(w.mr[B]->mem, before, MEMORY);
+	end();
+}
+
+/* The names of a QP that fails in a turn are taken back before what it built in that turn is
+ * sealed.
+ */
+static void packet_of_a_turn_that_fails__carries_its_payload(void **state)
+{
+	struct app_send s = {.opcode = ABI_WR_RDMA_WRITE, .num_sge = 2};
+	struct txd t[2] = {0};
+	struct core *c;
+
+	(void)state;
+	begin(NAMED);
+	c = &w.host->core;
+	for (unsigned i = 0; i < 2; i++)
+		t[i].frame = w.host->tx[i];
+	s.remote_addr = app_va(w.mr[B], 0);
+	s.rkey = w.mr[B]->mr.key;
+	s.sge[0] = app_sge(w.mr[A], 0, 2 * LEN);
+	s.sge[1] = app_sge(w.mr[B], 0, LEN);
+	app_post_send(w.qp[A], &s);
+	app_ring(&w.app, w.fabric.now);
+	assert_int_equal(core_tx(c, t, 1, w.fabric.now), 1);
+	assert_int_not_equal(core_seal(c, &t[0]), 0);
+	assert_true(t[0].named);
+	withdraw(B);
+	assert_int_equal(core_tx(c, t, 2, w.fabric.now), 1);
+	assert_int_equal(w.qp[A]->qp->state, ABI_QPS_ERR);
+	assert_int_not_equal(core_seal(c, &t[0]), 0);
+	assert_false(t[0].named);
+	end();
+}
+
+/* RSP-22: no completion gives the memory of a response back. */
+static void responses_of_a_qp_that_failed__arrive(void **state)
+{
+	(void)state;
+	begin(NAMED);
+	memset(w.mr[B]->mem, 0x5A, MEMORY);
+	post(ABI_WR_RDMA_READ, whole(A), app_va(w.mr[B], 0), w.mr[B]->mr.key);
+	until_named(1);
+	w.qp[B]->qp->named = true; /* as if it had sent requests, too */
+	assert_int_equal(
+		verbs_modify(&w.host->core, w.qp[B]->qp, ABI_QP_STATE,
+			&(struct abi_qp_attr){.qp_state = ABI_QPS_ERR}, NULL, w.fabric.now),
+		0);
+	run();
+	assert_int_equal(completed(A), ABI_WC_SUCCESS);
+	assert_memory_equal(w.mr[A]->mem, w.mr[B]->mem, LEN);
+	end();
+}
+
+/* The completion of a request that fails, and those that are flushed after it, wait until nobody
+ * can be reading their memory; then they are as ever. */
+static void failed_request__keeps_its_memory_for_a_grace_period(void **state)
+{
+	struct txd t = {0};
+	struct abi_cqe cqe;
+	struct core *c;
+
+	(void)state;
+	begin(NAMED);
+	c = &w.host->core;
+	t.frame = w.host->tx[0];
+	post(ABI_WR_RDMA_WRITE, whole(A), app_va(w.mr[B], 0), w.mr[B]->mr.key + 1);
+	post(ABI_WR_RDMA_WRITE, whole(A), app_va(w.mr[B], 0), w.mr[B]->mr.key);
+	app_ring(&w.app, w.fabric.now);
+	until_failed();
+	for (unsigned i = 0; i < 8; i++) {
+		core_tx(c, &t, 1, w.fabric.now);
+		assert_false(app_poll(&w.app, w.cq[A], &cqe));
+	}
+	assert_int_not_equal(core_grace_wanted(c), 0);
+	core_grace_end(c, core_grace_wanted(c));
+	run();
+	assert_int_equal(completed(A), ABI_WC_REM_ACCESS_ERR);
+	assert_int_equal(completed(A), ABI_WC_WR_FLUSH_ERR);
+	end();
+}
+
+/* A frame that somebody looks at is made whole, and is received like any other. */
+static void frame_that_somebody_looks_at__is_whole(void **state)
+{
+	(void)state;
+	begin(NAMED);
+	memset(w.mr[A]->mem, 0x5A, MEMORY);
+	post(ABI_WR_RDMA_WRITE, whole(A), app_va(w.mr[B], 0), w.mr[B]->mr.key);
+	until_named(1);
+	w.host->core.careful = CORE_TRACING;
+	w.mr[A]->mem[LEN - 1] = 0x5B; /* it is read when it arrives */
+	run();
+	assert_int_equal(completed(A), ABI_WC_SUCCESS);
+	assert_memory_equal(w.mr[B]->mem, w.mr[A]->mem, LEN);
+	assert_int_equal(w.host->core.count.drop[DROP_ICRC], 0);
+	assert_int_equal(w.host->core.count.drop[DROP_NAMELESS], 0);
 	end();
 }
 
@@ -234,6 +440,40 @@ static void peer_that_was_heard__is_known(void **state)
 		run();
 		assert_int_equal(completed(A), ABI_WC_REM_ACCESS_ERR);
 		assert_true(w.qp[A]->qp->why.error.heard);
+		end();
+	}
+}
+
+/* A region of another protection domain than that of the two queue pairs. */
+static struct app_mr *foreign(void)
+{
+	struct app_mr *m = app_mr(&w.app, MEMORY, ALL);
+
+	m->mr.pd++;
+	memset(m->mem, 0x5A, MEMORY);
+	return m;
+}
+
+/* RSP-13, REQ-18: neither end reaches memory of another domain, and none is touched. */
+static void region_of_another_domain__is_refused(void **state)
+{
+	static const uint8_t opcodes[] = {ABI_WR_RDMA_WRITE, ABI_WR_RDMA_READ};
+
+	(void)state;
+	for (unsigned i = 0; i < 2 * ARRAY_SIZE(opcodes) * WAYS; i++) {
+		uint8_t opcode = opcodes[i / 2 % ARRAY_SIZE(opcodes)], before[MEMORY];
+		bool own = i % 2;
+		struct app_mr *m;
+
+		begin((enum way)(i / 2 / ARRAY_SIZE(opcodes)));
+		m = foreign();
+		memcpy(before, w.mr[own]->mem, MEMORY);
+		post(opcode, own ? app_sge(m, 0, LEN) : whole(A), app_va(own ? w.mr[B] : m, 0),
+			own ? w.mr[B]->mr.key : m->mr.key);
+		run();
+		assert_int_equal(completed(A), own ? ABI_WC_LOC_PROT_ERR : ABI_WC_REM_ACCESS_ERR);
+		assert_int_equal(m->mem[0], 0x5A);
+		assert_memory_equal(w.mr[own]->mem, before, MEMORY);
 		end();
 	}
 }
@@ -282,7 +522,15 @@ int main(void)
 		cmocka_unit_test(target_of_a_send__is_the_receivers),
 		cmocka_unit_test(source_of_a_read__is_not_the_requesters),
 		cmocka_unit_test(target_of_a_read__is_the_requesters),
+		cmocka_unit_test(key_that_goes_under_way__fails_its_requester),
+		cmocka_unit_test(key_of_a_response_that_goes__is_refused),
+		cmocka_unit_test(names_of_a_failed_qp__are_void),
+		cmocka_unit_test(packet_of_a_turn_that_fails__carries_its_payload),
+		cmocka_unit_test(responses_of_a_qp_that_failed__arrive),
+		cmocka_unit_test(failed_request__keeps_its_memory_for_a_grace_period),
+		cmocka_unit_test(frame_that_somebody_looks_at__is_whole),
 		cmocka_unit_test(peer_that_was_heard__is_known),
+		cmocka_unit_test(region_of_another_domain__is_refused),
 		cmocka_unit_test(missing_receive__counts_once),
 		cmocka_unit_test(overlap__writes_nothing_beside_it),
 	};

@@ -224,12 +224,12 @@ static void fast_cnp__of_no_qp(void **state)
 	t.spec.dip[15]++;
 	expect(DROP_FAST_CNP_NO_QP);
 	t.spec.dip[15]--;
-	t.flow[0].port = 1;
+	t.flow[0].key.port = 1;
 	expect(DROP_FAST_CNP_NO_QP);
-	t.flow[0].port = 0;
-	t.flow[0].sgid[15]++;
+	t.flow[0].key.port = 0;
+	t.flow[0].key.sgid[15]++;
 	expect(DROP_FAST_CNP_NO_QP);
-	t.flow[0].sgid[15]--;
+	t.flow[0].key.sgid[15]--;
 	expect_told(1);
 	flow_remove(&t.host->flows, &t.flow[0]);
 	expect(DROP_FAST_CNP_NO_QP);

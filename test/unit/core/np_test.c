@@ -288,6 +288,24 @@ static void np__is_bounded(void **state)
 	assert_int_equal(count()->np_cnp_sent, CNP_OWED);
 }
 
+/* proves CNP-06: CNPs of a port that cannot send take no place of another port's, not even all. */
+static void np__of_a_closed_port_give_way(void **state)
+{
+	struct core_np *np = &l.host->core.np;
+
+	lone_start(&l);
+	atomic_store(&port()->cnp_interval, 0);
+	for (uint32_t i = 0; i < CNP_OWED; i++) {
+		marked_write(0x100 + i);
+		np->cnp[i].path.port = 1; /* of a QP there */
+	}
+	core_open_egress(&l.host->core, ~(1u << EGRESS_PORT(1)));
+	marked_write(0x100 + CNP_OWED);
+	assert_int_equal(np->owed, CNP_OWED);
+	assert_string_equal(lone_tx(&l), "CNP");
+	assert_int_equal(np->owed, CNP_OWED - 1);
+}
+
 /* While its port is closed it waits, and nothing else does. */
 static void np__waits_for_its_port(void **state)
 {
@@ -321,6 +339,25 @@ static void np__forgets_with_the_qp(void **state)
 	assert_int_equal(l.host->core.np.owed, 1);
 	assert_int_equal(core_cmd(&l.host->core, &cmd, l.now), 0);
 	assert_int_equal(l.host->core.np.owed, 0);
+}
+
+/* proves CNP-06: a move does not end the interval after a CNP that was sent; RESET does. */
+static void np__keeps_the_interval_in_a_move(void **state)
+{
+	struct core_cmd cmd = {.type = CORE_CMD_GIVE_QP, .worker = 1};
+
+	lone_start(&l);
+	marked_write(0x100);
+	assert_string_equal(lone_tx_max(&l, 1), "CNP");
+	cmd.qp = l.qp->qp;
+	assert_int_equal(core_cmd(&l.host->core, &cmd, l.now), 0);
+	atomic_store(&l.qp->qp->owner, 0);
+	marked_write(0x101);
+	assert_int_equal(l.host->core.np.owed, 0);
+	assert_int_equal(app_to_state(l.qp, ABI_QPS_RESET, l.now), 0);
+	lone_climb(&l, ABI_QPS_RTS);
+	marked_write(0x100);
+	assert_int_equal(l.host->core.np.owed, 1);
 }
 
 /* --- CNPs that arrive ------------------------------------------------------------------- */
@@ -529,8 +566,10 @@ int main(void)
 		T(np__is_off_by_default),
 		T(np__makes_packets_ecn_capable),
 		T(np__is_bounded),
+		T(np__of_a_closed_port_give_way),
 		T(np__waits_for_its_port),
 		T(np__forgets_with_the_qp),
+		T(np__keeps_the_interval_in_a_move),
 		T(rp__accepts_the_peers_cnp),
 		T(rp__ignores_others_and_says_why),
 		T(rp__by_state),

@@ -118,21 +118,36 @@ static void np_ud__does_not_answer(void **state)
 	assert_int_equal(b.host->core.count.np_cnp_sent, 0);
 }
 
-/* proves IP4-05, IP6-02: datagrams are ECN-capable */
+/* a's datagrams are ECN-capable. */
+static void lead_ect(enum host_gid gid)
+{
+	struct path_spec spec = host_path(a.host, b.host, 0, gid);
+
+	lead(gid);
+	atomic_store(&a.host->ports.port[0].rcm, rcm_word(0, 0, false));
+	spec.ect = true;
+	path_init(&ah.path, &spec);
+}
+
+/* proves IP4-05, IP6-02, CNP-14: datagrams are ECN-capable while the port manages congestion,
+ * whenever their handle was made */
 static void np_ud__makes_datagrams_ecn_capable(void **state)
 {
 	static const enum host_gid gids[] = {HOST_GID_IPV4, HOST_GID_IPV6, HOST_GID_ROCEV1};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(gids); i++) {
-		struct path_spec spec = host_path(a.host, b.host, 0, gids[i]);
 		struct pkt p;
 
-		lead(gids[i]);
-		spec.ect = true;
-		path_init(&ah.path, &spec);
+		lead(gids[i]); /* not ECN-capable */
+		atomic_store(&a.host->ports.port[0].rcm, rcm_word(0, 0, false));
 		make_frame(100);
 		assert_int_equal(frame_parse(&p, frame, frame_len), DROP_NONE);
 		assert_int_equal(p.tclass & 3, gids[i] == HOST_GID_ROCEV1 ? 0 : 2);
+		lead_ect(gids[i]);
+		atomic_store(&a.host->ports.port[0].rcm, 0);
+		make_frame(100);
+		assert_int_equal(frame_parse(&p, frame, frame_len), DROP_NONE);
+		assert_int_equal(p.tclass & 3, 0);
 	}
 }
 
@@ -144,6 +159,7 @@ static void np_ud__leaves_qp1_alone(void **state)
 	uint8_t type = a.qp->qp->type;
 	struct pkt p;
 
+	atomic_store(&a.host->ports.port[0].rcm, rcm_word(0, 0, false));
 	spec.ect = true;
 	path_init(&ah.path, &spec);
 	a.qp->qp->type = ABI_QPT_GSI;
@@ -171,16 +187,6 @@ static void np_ud__leaves_qp1_alone(void **state)
 	a.qp->qp->type = type;
 	assert_int_equal(a.host->core.count.rp_cnp_ignored, 1);
 	assert_int_equal(a.host->core.count.drop[DROP_QP_TYPE], 1);
-}
-
-/* a's datagrams are ECN-capable. */
-static void lead_ect(enum host_gid gid)
-{
-	struct path_spec spec = host_path(a.host, b.host, 0, gid);
-
-	lead(gid);
-	spec.ect = true;
-	path_init(&ah.path, &spec);
 }
 
 /* A CNP for a datagram QP may come from anybody whom it has sent to lately, with its P_Key. */

@@ -206,6 +206,23 @@ static void cnp__a_pause_raises_once(void **state)
 	assert_gbps(30);
 }
 
+/* The worker pauses again before it has received what had arrived during the first pause. */
+static void cnp__two_pauses_raise_once(void **state)
+{
+	lone_start(&l);
+	post_writes();
+	send_until(l.now + US);
+	cnp();
+	send_until(l.now + US);
+	for (unsigned i = 0; i < 2; i++) {
+		core_resumed(&l.host->core, l.now, l.now + MS);
+		l.now += MS;
+		lone_tx_max(&l, 1);
+	}
+	core_expire(&l.host->core, l.now);
+	assert_gbps(30);
+}
+
 /* RESET and INIT -> RTR start anew. */
 static void reset__starts_anew(void **state)
 {
@@ -357,6 +374,19 @@ static void rate__counts_its_own_time(void **state)
 	assert_int_equal(core_cmd(&l.host->core, &cmd, l.now), 0);
 	l.now += 5 * US;
 	assert_in_range(look().limited_ns, 5 * US, 5 * US);
+}
+
+/* A command has the time of the round's start, which may be before that of a CNP. */
+static void rate__of_a_moment_before(void **state)
+{
+	uint64_t settled;
+
+	lone_start(&l);
+	cnp();
+	settled = l.qp->qp->limiter->settled;
+	l.now -= US;
+	assert_int_equal(look().limited_ns, 0);
+	assert_int_equal(l.qp->qp->limiter->settled, settled);
 }
 
 /* An algorithm that learns of everything from the start limits the packets in flight. */
@@ -604,6 +634,7 @@ int main(void)
 		T(cnp__paces),
 		T(cnp__flood_leaves_the_least_rate),
 		T(cnp__a_pause_raises_once),
+		T(cnp__two_pauses_raise_once),
 		T(reset__starts_anew),
 		T(port__changes_under_way),
 		T(port__changes_before_an_ack),
@@ -612,6 +643,7 @@ int main(void)
 		T(choice__of_an_algorithm),
 		T(rate__is_the_lesser),
 		T(rate__counts_its_own_time),
+		T(rate__of_a_moment_before),
 		T(window__is_the_lesser),
 		T(ack__changes_the_rate),
 		T(ack__sets_a_time),

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "abi_ctl.h"
+#include "effort.h"
 #include "hole.h"
 #include "lone.h"
 #include "opcode.h"
@@ -18,7 +19,7 @@
 #define MEMORY 65536u
 #define ROUNDS 12u
 #define BATCH  24u
-#define SEEDS  250u
+#define SEEDS  EFFORT(250u)
 
 enum {
 	LONG,

@@ -13,11 +13,16 @@
 #include <cmocka.h>
 #include "admin/command.h"
 #include "bits.h"
+#include "config/parts.h"
 #include "daemon.h"
 #include "headers.h"
+#include "net/congestion.h"
+#include "net/net.h"
+#include "net/netport.h"
 #include "net/gids.h"
 #include "qp.h"
 #include "qp_table.h"
+#include "verbs/dest.h"
 
 #define V1_EUI64 9 /* of peer_eui64 */
 
@@ -25,6 +30,43 @@ static const uint8_t peer_eui64[16] = {0xFE, 0x80, [8] = 0, 0, 0, 0xFF, 0xFE, 0,
 static const uint8_t own_v1[16] = {0xFE, 0x80, [15] = 1};
 static struct client c;
 static struct abi_create_qp_reply qp;
+static _Thread_local unsigned until_failure; /* 1: this thread's next allocation fails; 0: none */
+
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_malloc(size_t size)
+{
+	return until_failure && !--until_failure ? NULL : __real_malloc(size);
+}
+
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return until_failure && !--until_failure ? NULL : __real_calloc(n, size);
+}
+
+/* A lookup that takes until the test answers it. */
+static struct {
+	bool wanted;
+	struct neigh_query *query;
+} slow;
+
+int __real_dest_find(struct ctl *ctl, const struct dest_key *key, struct neigh_query *q,
+	bool *local, char why[ABI_SENTENCE_MAX]);
+int __wrap_dest_find(struct ctl *ctl, const struct dest_key *key, struct neigh_query *q,
+	bool *local, char why[ABI_SENTENCE_MAX]);
+int __wrap_dest_find(struct ctl *ctl, const struct dest_key *key, struct neigh_query *q,
+	bool *local, char why[ABI_SENTENCE_MAX])
+{
+	int err = __real_dest_find(ctl, key, q, local, why);
+
+	if (err || !slow.wanted)
+		return err;
+	slow.wanted = false;
+	slow.query = q;
+	return -EINPROGRESS;
+}
 
 static int setup(void **state)
 {
@@ -309,6 +351,87 @@ static void set_port__cc(void **state)
 	assert_int_equal(path(*state)->hdr[path(*state)->l3_off + IP4_TOS], 4);
 }
 
+/* Sends @p m, whose lookup is answered after the administrator's @p line. */
+static void modify_slowly(struct test_daemon *d, struct abi_modify_qp m, const char *line)
+{
+	struct abi_handle h = {qp.handle};
+	struct {
+		struct abi_msg msg;
+		struct abi_modify_qp body;
+	} request = {{.type = ABI_MODIFY_QP}, m};
+	struct answer a;
+
+	request.body.handle = qp.handle;
+	slow.wanted = true;
+	client_send(c.sock, &request, sizeof(request), NULL, 0);
+	assert_int_equal(client_call(c.sock, ABI_QUERY_QP, &h, sizeof(h), -1, &a), 0);
+	assert_false(slow.wanted);
+	free(ask(d, "%s", line));
+	daemon_pause(d);
+	slow.query->done(slow.query, 0, NULL);
+	daemon_resume(d);
+	assert_true(client_receive(c.sock, &a));
+	assert_int_equal(a.msg.type, ABI_MODIFY_QP);
+	assert_int_equal(a.msg.status, 0);
+}
+
+/* proves CNP-14: a QP gets the port's setting as it is when its path is complete. */
+static void set_port__cc_during_a_lookup(void **state)
+{
+	struct abi_modify_qp reset = {.mask = ABI_QP_STATE, .attr = {.qp_state = ABI_QPS_RESET}};
+	struct answer a;
+
+	assert_int_equal(to_init(0, &a), 0);
+	modify_slowly(*state, rtr(0, gid_peer4), "set port 1 cc notify");
+	assert_int_equal(path(*state)->hdr[path(*state)->l3_off + IP4_TOS] & 3, ECN_ECT0);
+	assert_int_equal(modify(reset, &a), 0);
+	assert_int_equal(to_init(0, &a), 0);
+	modify_slowly(*state, rtr(0, gid_peer4), "set port 1 cc off");
+	assert_int_equal(path(*state)->hdr[path(*state)->l3_off + IP4_TOS] & 3, 0);
+}
+
+/* Executes @p line with each allocation failing in turn, until it succeeds.
+ * @param same  checks after each failure that nothing has changed
+ * @return the number of failures. */
+static unsigned starve(struct test_daemon *d, const char *line, void (*same)(struct test_daemon *d))
+{
+	for (unsigned n = 1;; n++) {
+		char *reply;
+		bool is_done;
+
+		until_failure = n;
+		reply = ask(d, "%s", line);
+		until_failure = 0;
+		is_done = strstr(reply, "\"done\"") != NULL;
+		if (!is_done && !strstr(reply, "out of memory"))
+			fail_msg("%s: %s", line, reply);
+		free(reply);
+		if (is_done)
+			return n - 1;
+		same(d);
+	}
+}
+
+/* Port 1 is as after "set port 1 cc dcqcn,line=10G". */
+static void port_limits_10g(struct test_daemon *d)
+{
+	const struct netport *p = &d->ctl->net->port[0];
+
+	assert_true(p->shared->cc->ops == &cc_dcqcn && p->shared->cc->line == 10e9);
+	assert_true(p->congestion->cfg.ops == &cc_dcqcn && p->congestion->cfg.line == 10e9);
+	assert_int_equal(p->shared->cnp_interval, 50000);
+	assert_null(p->shared->switches);
+}
+
+/* An algorithm must not be lost silently. */
+static void set_port__cc_without_memory(void **state)
+{
+	free(ask(*state, "set port 1 cc dcqcn,line=10G"));
+	assert_true(starve(*state, "set port 1 cc dcqcn,fastcnp=fd00::1,np_min_time_between_cnps=7",
+			    port_limits_10g) >= 2);
+	free(ask(*state, "set port 1 cc off"));
+}
+
 static void choose(struct test_daemon *d, const char *choice, const char *said)
 {
 	char *reply = ask(d, "set qp %u cc %s", qp.qpn, choice);
@@ -361,6 +484,38 @@ static void set_qp__cc(void **state)
 	choose(*state, "off", "done");
 	shows(*state, "\"own_cc\":\"off\"");
 	shows(*state, "\"algorithm\":null");
+}
+
+static void qp_has_rate_3(struct test_daemon *d)
+{
+	shows(d, "\"own_cc\":\"fixed,profile=plain,rate=3\"");
+	shows(d, "\"rate_mbps\":3.0");
+}
+
+static void qp_follows_port(struct test_daemon *d)
+{
+	shows(d, "\"own_cc\":null");
+}
+
+/* A QP keeps its algorithm when memory is short, although nobody learns of it. */
+static void set_qp__cc_without_memory(void **state)
+{
+	struct answer a;
+	char line[64];
+
+	assert_int_equal(to_init(0, &a), 0);
+	free(ask(*state, "set port 1 cc dcqcn,line=10G"));
+	snprintf(line, sizeof(line), "set qp %u cc fixed,rate=3", qp.qpn);
+	assert_true(starve(*state, line, qp_follows_port) >= 2);
+	snprintf(line, sizeof(line), "set qp %u cc fixed,rate=4", qp.qpn);
+	assert_true(starve(*state, line, qp_has_rate_3) >= 1);
+	for (unsigned n = 1; n < 4; n++) { /* the port's own copy is the first */
+		until_failure = n;
+		free(ask(*state, "set port 1 cc line=50G"));
+		until_failure = 0;
+		shows(*state, "\"rate_mbps\":4.0");
+	}
+	free(ask(*state, "set port 1 cc off"));
 }
 
 /* proves CA17-16: what needs telemetry holds as long as the port has it. */
@@ -478,7 +633,10 @@ int main(void)
 		T(modify_qp__rocev1_hop_limit),
 		T(set_port__priority),
 		T(set_port__cc),
+		T(set_port__cc_during_a_lookup),
+		T(set_port__cc_without_memory),
 		T(set_qp__cc),
+		T(set_qp__cc_without_memory),
 		T(set_qp__hpcc),
 		T(set_qp__cc_of_another_port),
 		T(set_qp__rate),

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* MADs on their way to QP1: thousands at once are neither lost nor sent at a rate that the peer's
  * QP1 cannot take. The test is the worker that sends them. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "abi_wqe.h"
@@ -16,6 +18,8 @@
 #include "headers.h"
 #include "net/pkeys.h"
 #include "qp.h"
+#include "session/message.h"
+#include "session/session.h"
 #include "verbs/qp_obj.h"
 
 #define MS 1000000ull
@@ -242,6 +246,26 @@ static void send__own_first(void **state)
 	memset(g->ah, 0, GSI_ASKED * sizeof(*g->ah));
 }
 
+/* A flood of MADs from forged addresses has rocid look for many neighbours that do not exist. When
+ * all of them are given up at once, QP1 continues: replies that nobody had read would end its
+ * session, and no program could connect any more. */
+static void lookups__end_at_once(void **state)
+{
+	const struct abi_msg msg = {.type = ABI_CREATE_AH};
+	struct gsi *g = gsi_of(state);
+	struct reply r = {0};
+	uint8_t byte;
+
+	for (unsigned i = 0; i < 4096; i++) {
+		g->ah[0].asked = g->ah[0].used = true;
+		g->nasked = 1;
+		session_reply(g->session, &msg, -EHOSTUNREACH, &r);
+		assert_int_equal(g->nasked, 0);
+	}
+	assert_int_equal(recv(g->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT), -1);
+	assert_int_equal(errno, EAGAIN);
+}
+
 /* As a worker completes, in the lane of worker 0. */
 static void complete(struct gsi *g, struct abi_cqe cqe)
 {
@@ -292,6 +316,7 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {T(send__thousands), T(send__pkeys), T(send__no_worker),
 		T(send__nobody_answers), T(send__own_first), T(send__one_fails),
+		T(send__nobody_answers), T(lookups__end_at_once), T(send__one_fails),
 		T(receive__too_long)};
 
 	return cmocka_run_group_tests(tests, daemon_group_setup, daemon_group_teardown);

@@ -440,6 +440,49 @@ static void address__gone(void **state)
 	nothing_left(w);
 }
 
+/* No address can be resolved from one that the id is bound to and that is gone: it is an event. */
+static void resolve_addr__gone(void **state)
+{
+	struct world *w = *state;
+	bool *valid = &w->ctl->net->port[0].gids.table.entry[0].valid;
+	struct abi_cm_resolve_addr in = {.timeout_ms = 100, .dst = world_addr(gid_peer4, 1)};
+	struct abi_cm_event e;
+	struct program p;
+
+	program_open(w, &p);
+	in.id = program_id(&p, ABI_CM_PS_TCP, ABI_QPT_RC, 1);
+	assert_int_equal(program_bind(&p, in.id, gid_own4, 7003), 0);
+	*valid = false;
+	assert_int_equal(program_ask(&p, ABI_CM_RESOLVE_ADDR, &in, sizeof(in), NULL, 0), 0);
+	e = program_take(&p, ABI_CM_ADDR_ERROR);
+	assert_int_equal(e.status, -ENODEV);
+	assert_non_null(strstr(e.why, "no longer has the address 10.0.0.1"));
+	*valid = true;
+	assert_int_equal(program_ask(&p, ABI_CM_RESOLVE_ADDR, &in, sizeof(in), NULL, 0), 0);
+	program_take(&p, ABI_CM_ADDR_RESOLVED);
+	program_die(&p);
+}
+
+/* An address that comes and goes does not fill the memory with what nobody reads. */
+static void address__flaps(void **state)
+{
+	struct world *w = *state;
+	bool *valid = &w->ctl->net->port[0].gids.table.entry[0].valid;
+	struct program p;
+
+	program_open(w, &p);
+	assert_int_equal(
+		program_bind(&p, program_id(&p, ABI_CM_PS_TCP, ABI_QPT_RC, 1), gid_own4, 7004), 0);
+	for (unsigned i = 0; i < 4 * CM_UNREAD_MAX; i++) {
+		*valid = !*valid;
+		connections_addresses_changed(w->ctl, 0);
+	}
+	for (unsigned i = 0; i < CM_UNREAD_MAX; i++)
+		program_take(&p, ABI_CM_ADDR_CHANGE);
+	assert_false(program_readable(&p));
+	program_die(&p);
+}
+
 /* A route cannot be resolved from an address that is gone. */
 static void resolve_route__gone(void **state)
 {
@@ -616,6 +659,8 @@ int main(void)
 		T(events__unread),
 		T(idle__no_timer),
 		T(address__gone),
+		T(address__flaps),
+		T(resolve_addr__gone),
 		T(resolve_route__gone),
 		T(attributes__active),
 		T(attributes__passive),

@@ -118,7 +118,10 @@ int world_setup(void **state)
 	struct test_daemon *d = *state;
 	char why[ABI_SENTENCE_MAX];
 
-	world = (struct world){.d = d, .now = 1000000 * MS};
+	memset(&world, 0,
+		sizeof(world)); /* a literal that is not optimized away is too large for a stack */
+	world.d = d;
+	world.now = 1000000 * MS;
 	daemon_config(d);
 	assert_int_equal(ctl_start(&d->ctl, &d->cfg, d->why), 0);
 	world.ctl = d->ctl;

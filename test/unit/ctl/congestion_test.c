@@ -41,6 +41,15 @@ static void congestion_parse__says_it_all(void **state)
 			"rp_dce_tcp_rtt=1,rp_initial_alpha_value=1024,"
 			"rp_rate_reduce_monitor_period=4,rp_clamp_tgt_rate=0,"
 			"rp_clamp_tgt_rate_ati=1"},
+		{"dcqcn,line=1G,profile=ns3hpcc",
+			"dcqcn,profile=ns3hpcc,line=1000M,burst=8,np_min_time_between_cnps=0,"
+			"np_cnp_dscp=48,np_cnp_prio=6,np_cnp_ecn=0,np_cnp_becn=1,"
+			"rp_time_reset=300,rp_byte_reset=0,rp_threshold=1,rp_ai_rate=0.2,"
+			"rp_hai_rate=2,rp_min_dec_fac=0,rp_min_rate=100,rp_max_rate=0,"
+			"rp_rate_to_set_on_first_cnp=0,rp_gd=11,rp_dce_tcp_g=1020,"
+			"rp_dce_tcp_rtt=1,rp_initial_alpha_value=1024,"
+			"rp_rate_reduce_monitor_period=4,rp_clamp_tgt_rate=0,"
+			"rp_clamp_tgt_rate_ati=1"},
 		{"fixed,rate=100", "fixed,profile=plain,line=25000M,burst=8,rate=100"},
 		{"notify,fastcnp=2001:db8:5::1",
 			"notify,profile=paper,np_min_time_between_cnps=50,np_cnp_dscp=48,"
@@ -128,6 +137,7 @@ static void congestion_change__of_a_qp(void **state)
 		"dcqcn,np_cnp_dscp=1", "dcqcn,fastcnp=fd00::1", "fastcnp_rate=1", "line=1G",
 		"np_cnp_dscp=1", "rp_x=1", "rp_ai_rate", "profile=x", "dcqcn,rp_ai_rate=0", "off,x",
 		"port", "", ",", "dcqcn,", "=", "swift,rp_ai_rate=1"};
+	const struct cc_config *config;
 	struct congestion port, c;
 	char why[256], said[CONGESTION_TEXT];
 
@@ -151,9 +161,19 @@ static void congestion_change__of_a_qp(void **state)
 	assert_string_equal(congestion_text(&c, said), "fixed,profile=plain,rate=7");
 	assert_int_equal(congestion_change(&c, "rate=8", why, sizeof(why)), 0);
 	assert_int_equal(congestion_change(&c, "off", why, sizeof(why)), 0);
-	assert_null(congestion_config(&c));
+	assert_int_equal(congestion_config(&c, &config), 0);
+	assert_null(config);
 	assert_int_equal(congestion_change(&c, "notify", why, sizeof(why)), -EINVAL);
 	assert_non_null(strstr(why, "none of port, off, "));
+}
+
+/* @return the former parameters. */
+static const struct cc_config *publish(const struct congestion *c, struct port *port)
+{
+	const struct cc_config *config;
+
+	assert_int_equal(congestion_config(c, &config), 0);
+	return congestion_publish(c, config, port);
 }
 
 /* proves CNP-10, CNP-14: workers see it in the port; off is 0 */
@@ -168,12 +188,12 @@ static void congestion_publish__tells_workers(void **state)
 				 "np_cnp_ecn=1,np_cnp_becn=0",
 				 why, sizeof(why)),
 		0);
-	congestion_publish(&c, &port);
+	publish(&c, &port);
 	assert_int_equal(port.rcm, RCM_ON | 3 << 8 | 10 << 2 | 1);
 	assert_int_equal(port.cnp_interval, 7000);
 	assert_null(port.cc); /* CNPs lower no rate */
 	congestion_init(&c);
-	assert_null(congestion_publish(&c, &port));
+	assert_null(publish(&c, &port));
 	assert_int_equal(port.rcm, 0);
 }
 
@@ -187,7 +207,7 @@ static void congestion_publish__replaces_the_parameters(void **state)
 
 	assert_int_equal(congestion_parse(&c, "dcqcn,rp_ai_rate=7,burst=3", why, sizeof(why)), 0);
 	congestion_port(&c, 40000);
-	assert_null(congestion_publish(&c, &port));
+	assert_null(publish(&c, &port));
 	first = port.cc;
 	assert_ptr_not_equal(first, &c.cfg);
 	assert_true(first->ops == &cc_dcqcn && first->line == 40e9);
@@ -195,12 +215,12 @@ static void congestion_publish__replaces_the_parameters(void **state)
 	assert_int_equal(port.burst, 3);
 	assert_int_equal(congestion_parse(&c, "dcqcn,line=10G", why, sizeof(why)), 0);
 	congestion_port(&c, 40000); /* it says nothing true */
-	assert_ptr_equal(congestion_publish(&c, &port), first);
+	assert_ptr_equal(publish(&c, &port), first);
 	assert_true(port.cc->line == 10e9);
 	free((void *)first);
 	first = port.cc;
 	congestion_init(&c);
-	assert_ptr_equal(congestion_publish(&c, &port), first);
+	assert_ptr_equal(publish(&c, &port), first);
 	assert_null(port.cc);
 	free((void *)first);
 }

@@ -120,7 +120,7 @@ static void folder_open__refuses_what_others_may_write_to(void **state)
 		put("file");
 		assert_int_equal(chmod(path, modes[i]), 0);
 		assert_int_equal(folder_open(&f, path, why), -EPERM);
-		assert_non_null(strstr(why, "not rocid's alone"));
+		assert_non_null(strstr(why, "does not belong to rocid alone"));
 		assert_int_equal(f.fd, -1);
 		assert_true(is_there("file"));
 		folder_close(&f); /* nothing */

@@ -63,11 +63,15 @@ static void expect(uint32_t type)
 	assert_true(seen[1] >> type & 1);
 }
 
-/* All events have arrived when none comes for a while. */
+/* All events have arrived when none comes for a while, and no address becomes usable any more: the
+ * kernel takes up to two seconds for that after a link has come up. */
 static void settle(void)
 {
 	struct pollfd p[] = {{c.async, POLLIN, 0}, {other.async, POLLIN, 0}};
 
+	netns_run(
+		"while ip addr show dev " NETNS_OURS " up | grep LOWER_UP -A9 | grep -q tentative; "
+		"do sleep 0.1; done");
 	while (poll(p, 2, 300)) {
 		take(&c, &seen[0], 0);
 		take(&other, &seen[1], 0);

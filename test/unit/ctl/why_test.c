@@ -99,6 +99,15 @@ static void note_drop(enum drop why, struct drop_note n)
 	core->cfg.drops->note[why][n.dest_qp % DROP_NOTES] = n;
 }
 
+static struct drop_note from_peer(void)
+{
+	struct drop_note n = {.dest_qp = made.qpn, .has_qp = true, .opcode = 0x0A};
+
+	memcpy(n.sgid, gid_peer4, 16);
+	memcpy(n.dgid, gid_own4, 16);
+	return n;
+}
+
 static void why_of_qp__every_cause(void **state)
 {
 	assert_null(failure_of_qp(d->ctl, o));
@@ -182,6 +191,25 @@ static void failure_before__newest_first(void **state)
 		below = e->id;
 	}
 	assert_int_equal(n, FAILURES_MAX);
+}
+
+/* Failures of one millisecond are in their order, too, whatever they are. */
+static void failure_before__within_a_millisecond(void **state)
+{
+	struct drop_note n = from_peer();
+	const struct failure *e;
+
+	note_drop(DROP_PKEY, n);
+	o->qp->why.error = (struct cause_note){
+		.cause = CAUSE_POST_SGES, .known = true, .pd = o->qp->pd, .time = ++now_ns};
+	note_drop(DROP_QP_ADDRESS, n);
+	diagnose_all(d->ctl);
+	e = failure_before(d->ctl, UINT32_MAX);
+	assert_string_equal(e->cause, drop_name(DROP_QP_ADDRESS));
+	e = failure_before(d->ctl, e->id);
+	assert_string_equal(e->cause, cause_name(CAUSE_POST_SGES));
+	e = failure_before(d->ctl, e->id);
+	assert_string_equal(e->cause, drop_name(DROP_PKEY));
 }
 
 /* Equal failures are listed once, with their count: sentences that differ in plain numbers. */
@@ -433,15 +461,6 @@ static void why_of_qp__region_deregistered_since(void **state)
 	n.found.status = MR_NO_KEY;
 	n.pd = o->qp->pd;
 	assert_non_null(strstr(fail_for(n)->text, "to another protection domain than the QP"));
-}
-
-static struct drop_note from_peer(void)
-{
-	struct drop_note n = {.dest_qp = made.qpn, .has_qp = true, .opcode = 0x0A};
-
-	memcpy(n.sgid, gid_peer4, 16);
-	memcpy(n.dgid, gid_own4, 16);
-	return n;
 }
 
 static const char *drop_text(enum drop why, struct drop_note n)
@@ -732,6 +751,7 @@ int main(void)
 		T(why_of_qp__domain_of_the_srq),
 		T(why_of_qp__region_deregistered_since),
 		T(failure_before__newest_first),
+		T(failure_before__within_a_millisecond),
 		T(failure_times__of_equal_failures),
 		T(why_of_qp__neighbour_moved),
 		T(failure_before__no_commands),

@@ -141,6 +141,12 @@ static void duplicate__address(void **state)
 	assert_int_equal(host_count(&l, 1, IPOIB_DUPLICATE), 1);
 	assert_int_equal(host_count(&l, 0, IPOIB_DUPLICATE), 0);
 	assert_int_equal(host_count(&l, 0, IPOIB_RESTARTED), 0);
+	/* Host 1 may have lost it: not its own, nor asked from, until its kernel speaks again. */
+	host_arp(&l, 2, 0);
+	assert_int_equal(host_count(&l, 1, IPOIB_DUPLICATE), 1);
+	host_arp(&l, 1, 0);
+	host_arp(&l, 2, 0);
+	assert_int_equal(host_count(&l, 1, IPOIB_DUPLICATE), 2);
 }
 
 int main(void)

@@ -174,6 +174,21 @@ static void arp__forged(void **state)
 	assert_int_equal(host_count(&l, 0, IPOIB_BAD_ARP), 2);
 }
 
+/* proves IPB-06: who looks for a duplicate of its address has none yet, and is answered */
+static void arp__probe_is_answered(void **state)
+{
+	struct ipoib_addr one = l.host[1].cfg.own;
+	struct ipoib_ask ask;
+	struct ipoib_tx tx;
+	uint8_t p[ROOM];
+
+	assert_true(host_datagram(&l, 0, &one, true, p, arp_of(p, &one, "0.0.0.0")));
+	assert_false(frame_of(IPOIB_IP4, l.host[0].last + 6, 4, 20, &tx)); /* waits */
+	assert_int_equal(host_count(&l, 0, IPOIB_NO_NEIGH), 0);
+	assert_true(ipoib_ask(l.host[0].s, &ask));
+	assert_memory_equal(ask.gid, one.gid, 16);
+}
+
 /* proves IPB-06: an address may name another QP than the one that sent it */
 static void arp__qpn_of_the_address(void **state)
 {
@@ -438,6 +453,25 @@ static void unresolved__fails(void **state)
 	assert_int_equal(host_count(&l, 0, IPOIB_TX_GROUP), 1);
 }
 
+/* All that wait are sent, though the peer, silent since it was asked for, is asked again. */
+static void resolved__late(void **state)
+{
+	struct ipoib_addr one = l.host[1].cfg.own;
+	struct ipoib_ask ask;
+	struct ipoib_tx tx;
+	uint8_t p[ROOM];
+
+	assert_true(host_datagram(&l, 0, &one, true, p, arp_of(p, &one, "10.0.0.2")));
+	for (unsigned i = 0; i < 3; i++)
+		assert_false(frame_of(IPOIB_IP4, l.host[0].last + 6, 4, 20, &tx));
+	assert_true(ipoib_ask(l.host[0].s, &ask));
+	l.now += IPOIB_REACHABLE_NS;
+	assert_true(ipoib_resolved(l.host[0].s, ask.dest, ask.serial, true, l.now));
+	for (unsigned i = 0; i < 3; i++)
+		assert_true(ipoib_next(l.host[0].s, p, l.now, &tx));
+	assert_int_equal(host_count(&l, 0, IPOIB_TX), 3);
+}
+
 /* An answer for an entry that left the table is not used. */
 static void resolved__of_a_former_entry(void **state)
 {
@@ -460,6 +494,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(from_wire__another_mac, setup, teardown),
 		cmocka_unit_test_setup_teardown(from_wire__groups_of_ethernet, setup, teardown),
 		cmocka_unit_test_setup_teardown(arp__forged, setup, teardown),
+		cmocka_unit_test_setup_teardown(arp__probe_is_answered, setup, teardown),
 		cmocka_unit_test_setup_teardown(arp__qpn_of_the_address, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			restart__of_a_peer_with_several_addresses, setup, teardown),
@@ -473,6 +508,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(unresolved__waits_within_limits, setup, teardown),
 		cmocka_unit_test_setup_teardown(unresolved__room_for_nobody, setup, teardown),
 		cmocka_unit_test_setup_teardown(unresolved__fails, setup, teardown),
+		cmocka_unit_test_setup_teardown(resolved__late, setup, teardown),
 		cmocka_unit_test_setup_teardown(resolved__of_a_former_entry, setup, teardown),
 	};
 

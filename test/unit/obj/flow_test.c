@@ -33,16 +33,16 @@ static int teardown(void **state)
 static void be(struct qp_flow *f, uint8_t host, uint32_t qpn)
 {
 	memset(f, 0, sizeof(*f));
-	f->dgid[0] = 0xFD;
-	f->dgid[15] = host;
-	f->dest_qpn = qpn;
+	f->key.dgid[0] = 0xFD;
+	f->key.dgid[15] = host;
+	f->key.dest_qpn = qpn;
 }
 
-static unsigned count(const uint8_t dgid[16], uint32_t qpn)
+static unsigned count(const struct flow_key *k)
 {
 	unsigned n = 0;
 
-	for (const struct qp_flow *f = flow_find(table, dgid, qpn); f; f = flow_more(f))
+	for (const struct qp_flow *f = flow_find(table, k); f; f = flow_more(f))
 		n++;
 	return n;
 }
@@ -56,15 +56,29 @@ static void flow_find__by_address_and_number(void **state)
 	for (unsigned i = 0; i < 3; i++)
 		flow_add(table, &flow[i]);
 	for (unsigned i = 0; i < 3; i++)
-		assert_ptr_equal(flow_find(table, flow[i].dgid, flow[i].dest_qpn), &flow[i]);
+		assert_ptr_equal(flow_find(table, &flow[i].key), &flow[i]);
 	be(&flow[3], 2, 0x12);
-	assert_null(flow_find(table, flow[3].dgid, flow[3].dest_qpn));
+	assert_null(flow_find(table, &flow[3].key));
 	flow_remove(table, &flow[3]); /* never added */
 	flow_remove(table, &flow[1]);
-	assert_null(flow_find(table, flow[1].dgid, 0x11));
+	assert_null(flow_find(table, &flow[1].key));
 	flow_remove(table, &flow[1]); /* again */
-	assert_int_equal(count(flow[0].dgid, 0x11), 1);
-	assert_int_equal(count(flow[0].dgid, 0x12), 1);
+	assert_int_equal(count(&flow[0].key), 1);
+	assert_int_equal(count(&flow[2].key), 1);
+}
+
+/* proves FCN-08: QPs that use another of our addresses, or another port, are not visited */
+static void flow_find__by_our_own_address(void **state)
+{
+	for (unsigned i = 0; i < FLOWS; i++) {
+		be(&flow[i], 1, 0x11);
+		flow[i].key.sgid[15] = i > 1;
+		flow[i].key.port = i == 1;
+		flow_add(table, &flow[i]);
+	}
+	assert_int_equal(count(&flow[0].key), 1);
+	assert_int_equal(count(&flow[1].key), 1);
+	assert_int_equal(count(&flow[2].key), FLOWS - 2);
 }
 
 /* proves FCN-09: all with one key, in the order in which they came, whichever leaves */
@@ -81,12 +95,12 @@ static void flow_more__finds_all(void **state)
 		be(&flow[3], 9, 0x99); /* the same bucket, without a seed */
 		flow_add(table, &flow[3]);
 		flow_remove(table, &flow[gone]);
-		f = flow_find(table, flow[0].dgid, 0x11);
+		f = flow_find(table, &flow[0].key);
 		assert_ptr_equal(f, &flow[gone == 0]);
 		f = flow_more(f);
 		assert_ptr_equal(f, &flow[gone == 2 ? 1 : 2]);
 		assert_null(flow_more(f));
-		assert_ptr_equal(flow_find(table, flow[3].dgid, 0x99), &flow[3]);
+		assert_ptr_equal(flow_find(table, &flow[3].key), &flow[3]);
 	}
 }
 
@@ -97,8 +111,7 @@ static void flow__as_a_list(void **state)
 
 	for (unsigned round = 0; round < 20000; round++) {
 		struct qp_flow *f = &flow[random_below(&r, FLOWS)];
-		uint8_t dgid[16] = {0xFD};
-		uint32_t qpn = (uint32_t)random_below(&r, 3);
+		struct flow_key k = {.dgid = {0xFD}, .dest_qpn = (uint32_t)random_below(&r, 3)};
 		unsigned want = 0;
 
 		if (f->added) {
@@ -107,11 +120,10 @@ static void flow__as_a_list(void **state)
 			be(f, (uint8_t)random_below(&r, 4), (uint32_t)random_below(&r, 3));
 			flow_add(table, f);
 		}
-		dgid[15] = (uint8_t)random_below(&r, 4);
+		k.dgid[15] = (uint8_t)random_below(&r, 4);
 		for (unsigned i = 0; i < FLOWS; i++)
-			want += flow[i].added && flow[i].dest_qpn == qpn &&
-				!memcmp(flow[i].dgid, dgid, 16);
-		assert_int_equal(count(dgid, qpn), want);
+			want += flow[i].added && !memcmp(&flow[i].key, &k, sizeof(k));
+		assert_int_equal(count(&k), want);
 	}
 }
 
@@ -121,7 +133,7 @@ static atomic_bool stop;
 static void *walk(void *arg)
 {
 	while (!atomic_load(&stop)) {
-		const struct qp_flow *f = flow_find(table, flow[0].dgid, 0x11);
+		const struct qp_flow *f = flow_find(table, &flow[0].key);
 		unsigned stays = 0;
 
 		for (; f; f = flow_more(f))
@@ -147,13 +159,14 @@ static void flow__changes_under_a_reader(void **state)
 		flow_remove(table, &flow[i]);
 	atomic_store(&stop, true);
 	pthread_join(reader, NULL);
-	assert_int_equal(count(flow[0].dgid, 0x11), 2);
+	assert_int_equal(count(&flow[0].key), 2);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(flow_find__by_address_and_number, setup, teardown),
+		cmocka_unit_test_setup_teardown(flow_find__by_our_own_address, setup, teardown),
 		cmocka_unit_test_setup_teardown(flow_more__finds_all, setup, teardown),
 		cmocka_unit_test_setup_teardown(flow__as_a_list, setup, teardown),
 		cmocka_unit_test_setup_teardown(flow__changes_under_a_reader, setup, teardown),

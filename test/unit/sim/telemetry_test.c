@@ -61,7 +61,8 @@ static void toy_on_ack(struct cc *c, const struct cc_ack *ack, uint64_t now)
 {
 	acks++;
 	hops = ack->hops.n;
-	memcpy(heard, ack->hops.hop, ack->hops.n * sizeof(heard[0]));
+	if (hops)
+		memcpy(heard, ack->hops.hop, hops * sizeof(heard[0]));
 }
 
 static void toy_on_cnp(struct cc *c, enum cc_notice kind, const struct cc_hops *h, uint64_t now)

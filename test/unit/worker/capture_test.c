@@ -14,6 +14,7 @@
 #include "eal_test.h"
 #include "headers.h"
 #include "qp_table.h"
+#include "random.h"
 #include "rig.h"
 #include "txd.h"
 
@@ -39,6 +40,23 @@ static int up(void **state)
 	rig_qp_up(&h.r, &h.b, 6, 0);
 	rig_connect(&h.r, &h.a, &h.b, 0, false);
 	rig_connect(&h.r, &h.b, &h.a, 1, false);
+	h.got = malloc(ROOM);
+	assert_non_null(h.got);
+	*state = &h;
+	return 0;
+}
+
+/* The second QP is another worker's, and their packets name their payload. */
+static int up_named(void **state)
+{
+	static struct hand h;
+
+	rig_up(&h.r, 2);
+	h.w = h.r.dp->worker[0];
+	rig_qp_up(&h.r, &h.a, 5, 0);
+	rig_qp_up(&h.r, &h.b, 6, 1);
+	rig_connect(&h.r, &h.a, &h.b, 0, true);
+	rig_connect(&h.r, &h.b, &h.a, 0, true);
 	h.got = malloc(ROOM);
 	assert_non_null(h.got);
 	*state = &h;
@@ -135,6 +153,38 @@ static void capture_start__sees_both_directions(void **state)
 	assert_int_equal(blocks(h, 6), 22);
 	assert_int_equal(blocks(h, 1), 3);
 	assert_int_equal(blocks(h, 5), 3); /* statistics come last */
+}
+
+/* Packets that were under way by name when the capture began are seen whole, and those that are
+ * built from then on are whole. */
+static void capture_start__finds_named_payload(void **state)
+{
+	struct hand *h = *state;
+	struct worker *to = h->r.dp->worker[1];
+	const uint8_t *at;
+	bool drained;
+
+	random_fill(&(struct random){.state = 1}, h->a.memory, RIG_MEMORY);
+	rig_write(&h->a, &h->b, 4 * 1024);
+	doorbell_poll(h->w);
+	assert_int_equal(tx_poll(h->w), 4);
+	assert_int_equal(h->w->core.count.named_packets, 4);
+	begin(h, all(), 0);
+	assert_int_equal(rig_rx(to, &drained), 4);
+	assert_memory_equal(h->b.memory, h->a.memory, 4 * 1024);
+	rig_write(&h->a, &h->b, 1024);
+	doorbell_poll(h->w);
+	assert_int_equal(tx_poll(h->w), 1);
+	assert_int_equal(rig_rx(to, &drained), 1);
+	assert_int_equal(h->w->core.count.named_packets, 4);
+	end(h);
+	assert_int_equal(blocks(h, 6), 4 + 2);
+	at = h->got;
+	for (unsigned i = 0; i < 4; i++) {
+		at = memmem(at, h->len - (size_t)(at - h->got), h->a.memory + i * 1024, 1024);
+		assert_non_null(at);
+	}
+	assert_int_equal(to->core.count.drop[DROP_ICRC], 0);
 }
 
 static void capture_start__ends_after_a_count(void **state)
@@ -271,6 +321,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(capture_start__sees_both_directions, up, down),
+		cmocka_unit_test_setup_teardown(capture_start__finds_named_payload, up_named, down),
 		cmocka_unit_test_setup_teardown(capture_start__ends_after_a_count, up, down),
 		cmocka_unit_test_setup_teardown(capture_start__knows_qps_and_ports, up, down),
 		cmocka_unit_test_setup_teardown(capture_received__of_qp1, up, down),

@@ -10,6 +10,7 @@
 #include "core_command.h"
 #include "cq.h"
 #include "eal_test.h"
+#include "random.h"
 #include "rig.h"
 
 #define SLOT 5u
@@ -173,9 +174,12 @@ static void rx_poll__port_that_does_not_spread(void **state)
 static void tx_poll__local_packets_find_their_owner(void **state)
 {
 	move(&b, 1);
+	random_fill(&(struct random){.state = 1}, a.memory, RIG_MEMORY);
 	assert_int_equal(write_and_send(3 * 1024), 3);
+	assert_int_equal(w[0]->core.count.named_packets, 3);
 	assert_int_equal(rx(0), 0);
 	assert_int_equal(rx(1), 3);
+	assert_memory_equal(b.memory, a.memory, 3 * 1024);
 	assert_int_equal(w[0]->stats.handoffs + w[1]->stats.handoffs, 0);
 	assert_int_equal(b.qp->queue, PKT_NO_QUEUE);
 	assert_int_equal(tx_poll(w[1]), 1); /* the ACK */
@@ -193,10 +197,71 @@ static void fill_inbox(unsigned to, unsigned kind, unsigned from, unsigned room)
 		struct rte_mbuf *m = rte_pktmbuf_alloc(w[from]->pool);
 
 		assert_non_null(m);
-		rte_pktmbuf_append(m, 60);
+		memset(rte_pktmbuf_append(m, 60), 0, 60);
+		m->port = 0; /* as origin() writes it */
 		assert_int_equal(rte_ring_enqueue(ring, m), 0);
 	}
 	w[from]->looped |= 1u << to;
+}
+
+/* Their payload is found by whichever worker has the QP, also where half of the room is taken and
+ * frames need a good ICRC. */
+static void rx_poll__hands_over_named_packets(void **state)
+{
+	move(&b, 1);
+	random_fill(&(struct random){.state = 2}, a.memory, RIG_MEMORY);
+	assert_int_equal(write_and_send(4 * 1024), 4);
+	w[1]->mailbox.waited = UINT32_MAX - 1;
+	assert_int_equal(give(&b, 0), 0);
+	fill_inbox(0, INBOX_HANDED, 1, 8);
+	assert_int_equal(rx(1), 4);
+	assert_int_equal(w[1]->stats.handoffs, 4);
+	while (!inbox_empty(&w[0]->inbox))
+		rx(0);
+	assert_int_equal(b.qp->resp.epsn, 0xFFFFF4);
+	assert_memory_equal(b.memory, a.memory, 4 * 1024);
+}
+
+/* Packets that are under way when their QP goes to ERR read nothing any more, by whichever worker,
+ * although its memory is still registered. The workers stand still. */
+static void worker_call__ends_names(void **state)
+{
+	struct core_cmd cmd = {.type = CORE_CMD_MODIFY_QP,
+		.qp = a.qp,
+		.mask = ABI_QP_STATE,
+		.attr = {.qp_state = ABI_QPS_ERR}};
+	static const uint8_t untouched[3 * 1024];
+
+	move(&b, 1);
+	memset(a.memory, 0x5A, RIG_MEMORY);
+	assert_int_equal(write_and_send(3 * 1024), 3);
+	assert_int_equal(worker_call(w[0], &cmd), 0);
+	assert_int_equal(core_grace_wanted(&w[0]->core), 0);
+	assert_int_equal(rx(1), 3);
+	assert_int_equal(w[1]->core.count.drop[DROP_NAMELESS], 1);
+	assert_int_equal(b.qp->resp.epsn, 0xFFFFF0);
+	assert_memory_equal(b.memory, untouched, sizeof(untouched));
+}
+
+/* Of workers that run: a completion that fails waits for a grace period of all of them. */
+static void worker_run__failed_names_end(void **state)
+{
+	struct core_cmd cmd = {.type = CORE_CMD_MODIFY_QP,
+		.qp = a.qp,
+		.mask = ABI_QP_STATE,
+		.attr = {.qp_state = ABI_QPS_ERR}};
+	uint32_t epoch = a.qp->epoch;
+
+	move(&b, 1);
+	rig_start(&r);
+	rig_write(&a, &b, 64 * 1024 - 8);
+	assert_int_equal(rig_poll(&a), ABI_WC_SUCCESS);
+	rig_write(&a, &b, 64 * 1024 - 8);
+	assert_int_equal(worker_call(w[0], &cmd), 0);
+	assert_int_equal(a.qp->epoch, epoch + 1);
+	assert_in_range(rig_poll(&a), ABI_WC_SUCCESS, ABI_WC_WR_FLUSH_ERR);
+	rig_stop(&r);
+	assert_true(w[0]->core.count.named_packets >= 63);
 }
 
 /* Others fill its inbox, and a worker keeps sending. */
@@ -361,6 +426,9 @@ int main(void)
 		T(rx_poll__hands_over_again),
 		T(rx_poll__port_that_does_not_spread),
 		T_LOCAL(tx_poll__local_packets_find_their_owner),
+		T_LOCAL(rx_poll__hands_over_named_packets),
+		T_LOCAL(worker_call__ends_names),
+		T_LOCAL(worker_run__failed_names_end),
 		T_LOCAL(tx_poll__full_inbox_holds_up_its_senders_alone),
 		T_LOCAL(tx_poll__full_inbox_of_a_moved_qp_loses_nothing),
 		T_LOCAL(tx_poll__kept_packets_need_no_others),

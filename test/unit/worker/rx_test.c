@@ -6,11 +6,13 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
+#include "cc.h"
 #include "eal_test.h"
 #include "flow.h"
 #include "frame.h"
 #include "frames.h"
 #include "icrc.h"
+#include "ioam.h"
 #include "opcode.h"
 #include "qp_impl.h"
 #include "qp_table.h"
@@ -231,6 +233,94 @@ static void rx_poll__broken_frames_take_half_an_inbox(void **state)
 	rig_qp_down(&r, &q, 9);
 }
 
+/* proves CNP-11: the same holds for CNPs, however good they are. */
+static void rx_poll__cnps_take_half_an_inbox(void **state)
+{
+	struct frame cnp = frame_to(QPN_MAKE(1, 1, 9)), f = cnp;
+	unsigned room = rte_ring_get_capacity(r.dp->worker[1]->inbox.ring[INBOX_HANDED][0]);
+	unsigned half = (room + 1) / 2;
+	struct rig_qp q;
+
+	rig_qp_up(&r, &q, 9, 1);
+	cnp.b[cnp.bth + BTH_OPCODE] = OPCODE_CNP; /* 16 bytes follow it as well */
+	seal(&cnp);
+	seal(&f);
+	assert_int_equal(receive_many(&cnp, room), room);
+	assert_int_equal(dropped(0, DROP_HANDOFF_FULL), room - half);
+	assert_int_equal(receive_many(&f, room - half), room - half);
+	assert_int_equal(dropped(0, DROP_HANDOFF_FULL), room - half);
+	rig_qp_down(&r, &q, 9);
+}
+
+/* The port that rig frames come to accepts telemetry. */
+static void accept_telemetry(void)
+{
+	static struct cc_config cfg[2];
+
+	cc_config_init(&cfg[0], &cc_hpcc, 0, 25e9);
+	cc_config_unacked(&cfg[0], &cfg[1]);
+	atomic_store(&r.dp->ports->port[1].cc, cfg);
+}
+
+/* A packet with telemetry for slot 9 of worker 1. */
+static struct frame traced(uint8_t opcode)
+{
+	struct frame plain = frame_of(NET_IPV6, opcode, 16), f = plain;
+	uint8_t *bth = plain.b + plain.bth;
+
+	port_get_mac(&r.dp->ports->port[1], plain.b);
+	bth[BTH_DESTQP] = (uint8_t)(QPN_MAKE(1, 1, 9) >> 16);
+	bth[BTH_DESTQP + 1] = (uint8_t)(QPN_MAKE(1, 1, 9) >> 8);
+	bth[BTH_DESTQP + 2] = (uint8_t)QPN_MAKE(1, 1, 9);
+	memcpy(f.b + IOAM_LEN, plain.b, plain.len);
+	assert_ptr_equal(ioam_push(icrc_best(), f.b + IOAM_LEN, plain.len, NULL), f.b);
+	f.len = plain.len + IOAM_LEN;
+	return f;
+}
+
+/* proves REQ-38: an ACK with telemetry does not overtake READ responses of its burst, which have
+ * none. */
+static void rx_poll__telemetry_overtakes_nothing(void **state)
+{
+	struct frame f[] = {frame_to(QPN_MAKE(1, 1, 9)), traced(OPC_RC | 0x04)};
+	struct rte_mbuf *m[BURST];
+	struct rig_qp q;
+	bool drained;
+
+	rig_qp_up(&r, &q, 9, 1);
+	accept_telemetry();
+	for (unsigned i = 0; i < 4; i++)
+		inject(piece(f[i % 2].b, f[i % 2].len));
+	assert_int_equal(rig_rx(r.dp->worker[0], &drained), 4);
+	assert_int_equal(inbox_take(&r.dp->worker[1]->inbox, m), 4);
+	for (unsigned i = 0; i < 4; i++) {
+		assert_int_equal(rte_pktmbuf_data_len(m[i]), f[i % 2].len);
+		rte_pktmbuf_free(m[i]);
+	}
+	rig_qp_down(&r, &q, 9);
+}
+
+/* proves CNP-11, ICRC-11: neither broken frames nor CNPs take more of an inbox with telemetry than
+ * without. */
+static void rx_poll__telemetry_takes_half_an_inbox(void **state)
+{
+	struct frame good = traced(OPC_RC | 0x04), cnp = traced(OPCODE_CNP), broken = good;
+	unsigned room = rte_ring_get_capacity(r.dp->worker[1]->inbox.ring[INBOX_HANDED][0]);
+	unsigned half = (room + 1) / 2;
+	struct rig_qp q;
+
+	rig_qp_up(&r, &q, 9, 1);
+	accept_telemetry();
+	broken.b[broken.len - 1] ^= 1;
+	assert_int_equal(receive_many(&broken, half + 3), half + 3);
+	assert_int_equal(dropped(0, DROP_ICRC), 3);
+	assert_int_equal(receive_many(&cnp, 5), 5);
+	assert_int_equal(dropped(0, DROP_HANDOFF_FULL), 5);
+	assert_int_equal(receive_many(&good, room - half), room - half);
+	assert_int_equal(dropped(0, DROP_HANDOFF_FULL), 5);
+	rig_qp_down(&r, &q, 9);
+}
+
 /* The port that rig frames come to accepts Fast CNPs of one switch, about packets from `ours` to
  * `theirs`. */
 static const uint8_t ours[16] = {0xFD, [15] = 1}, theirs[16] = {0xFD, [15] = 2};
@@ -269,9 +359,9 @@ static void send_flow(struct rig_qp *q, struct qp_flow *f)
 	q->qp->pkey = 0xFFFF;
 	q->qp->req.sent =
 		q->qp->comp.acked + 1; /* in flight: it is not idle, however long this takes */
-	*f = (struct qp_flow){.dest_qpn = 0x21, .port = 1, .qp = q->qp};
-	memcpy(f->sgid, ours, sizeof(ours));
-	memcpy(f->dgid, theirs, sizeof(theirs));
+	*f = (struct qp_flow){.key = {.dest_qpn = 0x21, .port = 1}, .qp = q->qp};
+	memcpy(f->key.sgid, ours, sizeof(ours));
+	memcpy(f->key.dgid, theirs, sizeof(theirs));
 	flow_add(r.dp->flows, f);
 }
 
@@ -459,6 +549,10 @@ int main(void)
 			rx_poll__other_workers_frame_is_handed_over, up_two, down),
 		cmocka_unit_test_setup_teardown(
 			rx_poll__broken_frames_take_half_an_inbox, up_two, down),
+		cmocka_unit_test_setup_teardown(rx_poll__cnps_take_half_an_inbox, up_two, down),
+		cmocka_unit_test_setup_teardown(rx_poll__telemetry_overtakes_nothing, up_two, down),
+		cmocka_unit_test_setup_teardown(
+			rx_poll__telemetry_takes_half_an_inbox, up_two, down),
 		cmocka_unit_test_setup_teardown(rx_poll__late_round_takes_one_burst, up_two, down),
 		cmocka_unit_test(worker_destroy__leaves_what_is_held_to_its_pool),
 	};

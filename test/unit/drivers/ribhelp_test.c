@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The helper of a netdev of IP over InfiniBand, and a rocid and a kernel of the test's: what it
+ * does in which order. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include <libmnl/libmnl.h>
+#include "rib_impl.h"
+
+#define LOG 128u
+
+static struct rib r;
+static char log_[LOG];	      /* a letter for each call */
+static uint32_t reads, looks; /* of memberships, for peers */
+static uint32_t last_look;    /* after so many the session ends */
+static uint32_t last_read;
+static uint32_t grows_at; /* from that read on the kernel has another group */
+static uint32_t fails_at; /* that read of memberships fails */
+static int visit;	  /* what rib_visit() returns, from visits_at on */
+static uint32_t visits, visits_at;
+static bool stays, changed;
+static char ah[4];
+static int changes[2]; /* sockets: the kernel tells of one; -1: it does not tell */
+
+static void note(char c)
+{
+	size_t n = strlen(log_);
+
+	if (n < LOG - 1)
+		log_[n] = c;
+}
+
+static void end(void)
+{
+	atomic_store(&r.helping, false);
+}
+
+struct roci_ah *rib_handle(struct rib *rib, const uint8_t gid[16])
+{
+	note('?');
+	if (++looks == last_look)
+		end();
+	return NULL;
+}
+
+int roci_destroy_ah(struct roci_ah *a)
+{
+	note('d');
+	return 0;
+}
+
+int roci_attach_mcast(struct roci_qp *qp, const union roci_gid *gid)
+{
+	note('+');
+	return 0;
+}
+
+int roci_detach_mcast(struct roci_qp *qp, const union roci_gid *gid)
+{
+	note('-');
+	return 0;
+}
+
+const char *roci_last_error(void)
+{
+	return "";
+}
+
+void rib_say(struct rib *rib, const char *text, ...)
+{
+}
+
+bool rib_port_changed(struct rib *rib)
+{
+	note('p');
+	return changed;
+}
+
+int rib_visit(const struct rib *rib)
+{
+	note('(');
+	if (++visits < visits_at)
+		return 0;
+	end();
+	return visit;
+}
+
+void rib_end_visit(const struct rib *rib, int settings)
+{
+	note(')');
+}
+
+bool rib_tap_follow(struct rib *rib, int settings)
+{
+	return stays;
+}
+
+struct mnl_socket *rib_memberships_open(void)
+{
+	struct mnl_socket *nl = changes[0] < 0 ? NULL : mnl_socket_fdopen(changes[0]);
+
+	assert_int_equal(!nl, changes[0] < 0);
+	return nl;
+}
+
+bool rib_memberships_read(const struct rib *rib, struct rib_groups *to)
+{
+	memset(to, 0, sizeof(*to));
+	if (changes[1] < 0)
+		rib_wake(r.wake_helper); /* at once again */
+	else if (write(changes[1], "", 1) != 1)
+		return false;
+	if (++reads == last_read)
+		end();
+	if (reads == fails_at)
+		return false;
+	to->n = reads < grows_at ? 1 : 2;
+	to->mgid[1][0] = 1;
+	return true;
+}
+
+static int begin(void **state)
+{
+	memset(&r, 0, sizeof(r));
+	memset(log_, 0, sizeof(log_));
+	reads = looks = last_look = last_read = fails_at = visits = 0;
+	grows_at = visits_at = UINT32_MAX;
+	visit = 0;
+	stays = true;
+	changed = false;
+	changes[0] = changes[1] = -1;
+	pthread_mutex_init(&r.lock, NULL);
+	r.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	r.wake_helper = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	atomic_store(&r.helping, true);
+	return 0;
+}
+
+static int finish(void **state)
+{
+	close(r.wake);
+	close(r.wake_helper);
+	pthread_mutex_destroy(&r.lock);
+	return 0;
+}
+
+static void ask(uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		rib_jobs_put(&r, &r.asked, &(struct rib_job){.ask.dest = i});
+}
+
+/* A flood of peers that nobody finds: a group that the kernel joins waits for one of them. */
+static void rib_help__groups_between_questions(void **state)
+{
+	ask(RIB_JOBS);
+	grows_at = 3;
+	last_look = 4;
+	rib_help(&r);
+	assert_string_equal(log_, "()+?()?()+?()?");
+	assert_int_equal(r.asked.n, RIB_JOBS - 4);
+	assert_int_equal(r.answered.n, 4);
+	assert_int_equal(r.ngroups, 2);
+}
+
+static void rib_help__youngest_question_first(void **state)
+{
+	struct rib_job job;
+
+	ask(3);
+	last_look = 3;
+	rib_help(&r);
+	for (uint32_t i = 3; i-- > 0;) {
+		assert_true(rib_jobs_take(&r, &r.answered, &job));
+		assert_int_equal(job.ask.dest, i);
+	}
+}
+
+static void rib_help__handles_go_before_the_next_question(void **state)
+{
+	ask(2);
+	for (unsigned i = 0; i < sizeof(ah); i++)
+		rib_jobs_put(
+			&r, &r.unused, &(struct rib_job){.ah = (struct roci_ah *)(void *)&ah[i]});
+	last_look = 2;
+	rib_help(&r);
+	assert_string_equal(log_, "()+dddd?()?");
+}
+
+static void rib_help__no_question_after_the_end(void **state)
+{
+	ask(5);
+	last_read = 1;
+	rib_help(&r);
+	assert_int_equal(looks, 0);
+	assert_int_equal(r.asked.n, 5);
+}
+
+static void rib_help__groups_stay_when_they_cannot_be_read(void **state)
+{
+	fails_at = 2;
+	last_read = 3;
+	rib_help(&r);
+	assert_string_equal(log_, "()+()()");
+	assert_int_equal(r.ngroups, 1);
+}
+
+/* A container that changes its netdevs without a pause: so many looks take so long at least. */
+static void rib_help__looks_at_changes_together(void **state)
+{
+	struct timespec begin, end;
+
+	assert_int_equal(
+		socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, changes), 0);
+	last_read = 12;
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	rib_help(&r); /* closes the end that it reads */
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	close(changes[1]);
+	assert_int_equal(reads, 12);
+	assert_true((end.tv_sec - begin.tv_sec) * 1000 + (end.tv_nsec - begin.tv_nsec) / 1000000 >=
+		    100);
+}
+
+static void rib_help__port_is_compared_after_events(void **state)
+{
+	last_read = 2;
+	atomic_store(&r.asked_port, true);
+	rib_help(&r);
+	assert_string_equal(log_, "()+p()");
+	assert_false(r.outdated);
+}
+
+static void rib_help__port_changed(void **state)
+{
+	last_read = 1;
+	changed = true;
+	atomic_store(&r.asked_port, true);
+	rib_help(&r);
+	assert_true(r.outdated);
+}
+
+static void rib_help__netdev_was_moved(void **state)
+{
+	stays = false;
+	visits_at = 1;
+	rib_help(&r);
+	assert_int_equal(reads, 0); /* of another netdev with its index, perhaps */
+	assert_true(r.outdated);
+}
+
+static void rib_help__netdev_is_where_rocid_may_not_go(void **state)
+{
+	visits_at = 2;
+	visit = -EXDEV;
+	rib_help(&r);
+	assert_string_equal(log_, "()+(");
+	assert_true(r.outdated);
+}
+
+static void rib_help__visit_that_fails_changes_nothing(void **state)
+{
+	visits_at = 2;
+	visit = -EMFILE;
+	rib_help(&r);
+	assert_string_equal(log_, "()+(");
+	assert_false(r.outdated);
+	assert_int_equal(r.ngroups, 1);
+}
+
+static void rib_next_pause__doubles_while_in_vain(void **state)
+{
+	int ms = RIB_PAUSE_MIN_MS;
+
+	assert_int_equal(rib_next_pause(ms, false), RIB_PAUSE_MIN_MS);
+	assert_int_equal(rib_next_pause(ms, true), 2 * RIB_PAUSE_MIN_MS);
+	for (unsigned i = 0; i < 10; i++)
+		ms = rib_next_pause(ms, true);
+	assert_int_equal(ms, RIB_PAUSE_MAX_MS);
+	assert_int_equal(rib_next_pause(ms, false), RIB_PAUSE_MIN_MS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(rib_help__groups_between_questions, begin, finish),
+		cmocka_unit_test_setup_teardown(rib_help__youngest_question_first, begin, finish),
+		cmocka_unit_test_setup_teardown(
+			rib_help__handles_go_before_the_next_question, begin, finish),
+		cmocka_unit_test_setup_teardown(rib_help__no_question_after_the_end, begin, finish),
+		cmocka_unit_test_setup_teardown(
+			rib_help__groups_stay_when_they_cannot_be_read, begin, finish),
+		cmocka_unit_test_setup_teardown(rib_help__looks_at_changes_together, begin, finish),
+		cmocka_unit_test_setup_teardown(
+			rib_help__port_is_compared_after_events, begin, finish),
+		cmocka_unit_test_setup_teardown(rib_help__port_changed, begin, finish),
+		cmocka_unit_test_setup_teardown(rib_help__netdev_was_moved, begin, finish),
+		cmocka_unit_test_setup_teardown(
+			rib_help__netdev_is_where_rocid_may_not_go, begin, finish),
+		cmocka_unit_test_setup_teardown(
+			rib_help__visit_that_fails_changes_nothing, begin, finish),
+		cmocka_unit_test(rib_next_pause__doubles_while_in_vain),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
