@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -209,16 +210,27 @@ static void no_read_is_lost(unsigned rounds)
 /* --- signals ---------------------------------------------------------------------------- */
 
 static uint8_t *_Atomic handled;
-static _Atomic unsigned handlings;
+static _Atomic unsigned handlings, handling; /* ended, running */
 
 static void on_alarm(int sig)
 {
-	uint8_t *p = handled;
+	uint8_t *p;
 
 	(void)sig;
+	handling++; /* before it looks: see leave_handlers() */
+	p = handled;
 	for (size_t i = 0; p && i < MB; i += PAGE)
 		p[i]++;
 	handlings++;
+	handling--;
+}
+
+/* A handler of the other thread that was interrupted must not write after munmap(). */
+static void leave_handlers(void)
+{
+	handled = NULL;
+	while (handling)
+		sched_yield();
 }
 
 /* A handler that writes to the memory may run in the thread that registers it. */
@@ -237,7 +249,7 @@ static void handlers_do_not_wait(unsigned rounds)
 		handled = p;
 		mr = roci_reg_mr(e[0].pd, p, MB, ALL);
 		must(mr != NULL, "register");
-		handled = NULL;
+		leave_handlers();
 		must(roci_dereg_mr(mr) == 0, "deregister");
 		munmap(p, MB);
 	}
