@@ -63,6 +63,14 @@ static void *count_up(void *arg)
 	return NULL;
 }
 
+/* A writer is busy before it looks which words to count up. */
+static void pause_writer(struct writer *w)
+{
+	atomic_store(&w->words, NULL);
+	while (atomic_load(&w->busy))
+		sched_yield();
+}
+
 /* The words of all writers are in the same pages. */
 static void no_write_is_lost(unsigned rounds)
 {
@@ -87,15 +95,8 @@ static void no_write_is_lost(unsigned rounds)
 		mr = roci_reg_mr(e[0].pd, p, MB, ALL);
 		must(mr != NULL, "register");
 		usleep(200);
-		for (unsigned i = 0; i < WRITERS; i++) {
-			atomic_store(&w[i].words, NULL);
-			for (int quiet = 0; quiet < 2;
-				quiet += !atomic_load(&w[i].busy)) /* twice */
-				usleep(100);
-			for (int spin = 0; spin < 100 && atomic_load(&w[i].busy); spin++)
-				usleep(100);
-		}
-		usleep(2000);
+		for (unsigned i = 0; i < WRITERS; i++)
+			pause_writer(&w[i]);
 		for (unsigned i = 0; i < WRITERS; i++)
 			for (unsigned k = 0; k < pages; k++)
 				if (((uint64_t *)p)[8 * i + k * (PAGE / 8)] != w[i].seen[k])
