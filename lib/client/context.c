@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sessions: open and close. */
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -7,6 +8,8 @@
 #include <unistd.h>
 #include "client.h"
 #include "roci_private.h"
+
+#define END_MS 2000 /* rocid ends a session within milliseconds, unless it is stopped */
 
 static int connect_error(int err, const char *path)
 {
@@ -228,10 +231,26 @@ int roci_close(struct roci_context *c)
 	return 0;
 }
 
+/* rocid closes the socket after it has destroyed the session's objects, and sends nothing unasked:
+ * what else can be read is a reply that another thread was waiting for. */
+static void wait_for_end(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	char byte;
+	int n;
+
+	do
+		n = poll(&p, 1, END_MS);
+	while ((n < 0 && errno == EINTR) || (n > 0 && recv(fd, &byte, 1, MSG_DONTWAIT) > 0));
+}
+
 void roci_abandon(struct roci_context *c)
 {
 	struct context *ctx = context_of(c);
 
+	shutdown(c->cmd_fd, SHUT_WR);
+	if (!atomic_load(&ctx->dead)) /* a child of fork() has no socket */
+		wait_for_end(c->cmd_fd);
 	shutdown(c->cmd_fd, SHUT_RDWR);
 	pthread_mutex_lock(&ctx->lock);
 	atomic_store(&ctx->dead, true);

@@ -68,9 +68,10 @@ ROCI_API void roci_read_end(struct roci_cq *cq, struct roci_reader *r);
 
 /* --- sessions ---------------------------------------------------------------------------- */
 
-/** Ends the session at once: rocid destroys its objects. The caller then destroys the remaining
- *  handles, which sends no requests and waits for no acknowledgement, and finally closes the
- *  context. */
+/** Ends the session: when this returns, rocid has destroyed its objects, so that peers no longer
+ *  have access to its memory (unless rocid is stopped for 2 s). The caller then destroys the
+ *  remaining handles, which sends no requests and waits for no acknowledgement, and finally closes
+ *  the context. */
 ROCI_API void roci_abandon(struct roci_context *ctx);
 
 /** @return the number of rocid's workers. */

@@ -522,6 +522,43 @@ static void close_with_all(void)
 	}
 }
 
+/* When ibv_close_device() has returned, no peer can write to memory that was registered. */
+static void closed_means_gone(void)
+{
+	struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
+	struct ibv_sge sge = {.length = 8};
+	struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED,
+		.num_sge = 1,
+		.sg_list = &sge};
+	struct ibv_send_wr *bad;
+	struct ibv_wc wc;
+	struct end e[2];
+
+	pair_open(e, &(struct recipe){.type = IBV_QPT_RC});
+	CHECK(!ibv_modify_qp(e[0].qp, &reset, IBV_QP_STATE));
+	e[0].timeout = 1; /* 4.096 us * 2, so that it fails soon */
+	to_rts(&e[0], e[0].qp, e[1].qp->qp_num, &e[1]);
+	sge.addr = (uintptr_t)e[0].buf;
+	sge.lkey = e[0].mr->lkey;
+	wr.wr.rdma.remote_addr = (uintptr_t)e[1].buf;
+	wr.wr.rdma.rkey = e[1].mr->rkey;
+	CHECK(!ibv_close_device(e[1].context));
+	CHECK(!ibv_post_send(e[0].qp, &wr, &bad));
+	while (!ibv_poll_cq(e[0].cq, 1, &wc))
+		;
+	CHECK(wc.status == IBV_WC_RETRY_EXC_ERR);
+	CHECK(!ibv_close_device(e[0].context));
+	free(e[0].buf);
+	free(e[1].buf);
+}
+
+static void closed_often(void)
+{
+	for (int i = 0; i < 20; i++)
+		closed_means_gone();
+}
+
 /* --- refusals --------------------------------------------------------------------------------- */
 
 static void refused_registrations(struct end *e)
@@ -770,6 +807,7 @@ int main(int argc, char **argv)
 		{"async events", async_events, false},
 		{"thread and parent domains", parent_domains, false},
 		{"close with objects left", close_with_all, false},
+		{"no access after a close", closed_often, false},
 		{"refusals", refusals, false},
 		{"rate limits", rates, false},
 		{"threads", threads, false},
