@@ -54,16 +54,16 @@ struct own {
 	uint8_t *before; /* their original bytes */
 	pid_t waiter;	 /* the forking thread while a helper works, else 0 */
 };
-#define OWN_MAX	   256
 #define GLIBC_HEAP (64ul << 20) /* alignment of malloc()'s heaps */
 
 static struct {
-	struct shot *shot; /* not from malloc(), which may be swapped */
-	size_t nshots, room, pages;
+	/* Both arrays are not from malloc(), which may be swapped. */
+	struct shot *shot;
+	size_t nshots, shot_room, pages;
 	uint8_t *aside; /* one slot per page, shared with the child */
 	_Atomic uint8_t *is_aside;
-	struct own own[OWN_MAX];
-	size_t nowns;
+	struct own *own;
+	size_t nowns, own_room;
 	pthread_t monitor;
 	void *stack; /* the monitor's; in arena memory it would wait for itself */
 	bool monitored;
@@ -97,21 +97,33 @@ static void *anonymous(size_t len, int flags)
 	return p == MAP_FAILED ? NULL : p;
 }
 
+/* @return @p array, or a larger one, that has room for more than @p n elements of @p size bytes;
+ * NULL: out of memory, and the array stays. */
+static void *with_room(void *array, size_t n, size_t *room, size_t size)
+{
+	size_t more = *room ? 2 * *room : 256;
+	void *larger;
+
+	if (n < *room)
+		return array;
+	larger = anonymous(more * size, MAP_PRIVATE);
+	if (!larger)
+		return NULL;
+	if (array) {
+		memcpy(larger, array, n * size);
+		raw_munmap(array, *room * size);
+	}
+	*room = more;
+	return larger;
+}
+
 static bool add_shot(const struct vma *v)
 {
-	if (fk.nshots == fk.room) {
-		size_t room = fk.room ? 2 * fk.room : 1024;
-		struct shot *more = anonymous(room * sizeof(*more), MAP_PRIVATE);
+	struct shot *all = with_room(fk.shot, fk.nshots, &fk.shot_room, sizeof(*all));
 
-		if (!more)
-			return false;
-		if (fk.shot) {
-			memcpy(more, fk.shot, fk.nshots * sizeof(*more));
-			raw_munmap(fk.shot, fk.room * sizeof(*more));
-		}
-		fk.shot = more;
-		fk.room = room;
-	}
+	if (!all)
+		return false;
+	fk.shot = all;
 	fk.shot[fk.nshots++] = (struct shot){.f = file_of(v),
 		.s = v->start,
 		.e = v->end,
@@ -197,12 +209,15 @@ static void add_own(const struct vma *v, const struct span *span)
 	const struct arena_file *f = file_of(v);
 	uintptr_t s = v->start > span->s ? v->start : span->s & ~(f->page - 1);
 	uintptr_t e = v->end < span->e ? v->end : (span->e + f->page - 1) & ~(f->page - 1);
-	struct own *o = &fk.own[fk.nowns];
+	struct own *all, *o;
 
 	if (s >= e)
 		return;
-	if (fk.nowns == OWN_MAX)
+	all = with_room(fk.own, fk.nowns, &fk.own_room, sizeof(*all));
+	if (!all)
 		give_up(NO_COPY);
+	fk.own = all;
+	o = &all[fk.nowns];
 	*o = (struct own){
 		.f = f, .at = s, .len = e - s, .off = v->off + (s - v->start), .prot = v->prot};
 	o->before = anonymous(o->len, MAP_PRIVATE);
@@ -271,12 +286,20 @@ static void leave_arena(void)
 	each_own(make_private);
 }
 
+static void forget_owns(void)
+{
+	for (size_t i = 0; i < fk.nowns; i++)
+		raw_munmap(fk.own[i].before, fk.own[i].len);
+	if (fk.own)
+		raw_munmap(fk.own, fk.own_room * sizeof(*fk.own));
+	fk.own = NULL;
+	fk.nowns = fk.own_room = 0;
+}
+
 static void return_to_arena(void)
 {
 	each_own(make_shared);
-	for (size_t i = 0; i < fk.nowns; i++)
-		raw_munmap(fk.own[i].before, fk.own[i].len);
-	fk.nowns = 0;
+	forget_owns();
 }
 
 /* --- the monitor -------------------------------------------------------------------------- */
@@ -452,6 +475,14 @@ static void unprotect(void)
 			hold_shared_end(fk.shot[i].s, fk.shot[i].e - fk.shot[i].s);
 		fk.shot[i].held = false;
 	}
+}
+
+static void forget_shots(void)
+{
+	if (fk.shot)
+		raw_munmap(fk.shot, fk.shot_room * sizeof(*fk.shot));
+	fk.shot = NULL;
+	fk.shot_room = 0;
 }
 
 static void forget_aside(void)
@@ -647,10 +678,7 @@ void arena_fork_parent(void)
 		end_monitor();
 		discard_fork_end();
 		return_to_arena();
-		if (fk.shot)
-			raw_munmap(fk.shot, fk.room * sizeof(*fk.shot));
-		fk.shot = NULL;
-		fk.room = 0;
+		forget_shots();
 		fk.active = false;
 	}
 	pthread_mutex_unlock(&arena.lock);
@@ -689,10 +717,8 @@ void arena_fork_child(void)
 			forget_stack();
 			forget_aside();
 		}
-		for (size_t i = 0; i < fk.nowns; i++)
-			raw_munmap(fk.own[i].before, fk.own[i].len);
-		if (fk.shot)
-			raw_munmap(fk.shot, fk.room * sizeof(*fk.shot));
+		forget_owns();
+		forget_shots();
 		memset((void *)&fk, 0, sizeof(fk));
 		forget_all();
 	}

@@ -5,6 +5,7 @@
  * what fork() does in the child must not reach the parent.
  *
  *   HEAP_FORKS=200 memory_heap SOCKET
+ *   memory_heap SOCKET many		one heap per thread
  */
 #include <err.h>
 #include <malloc.h>
@@ -23,6 +24,7 @@
 #define VARIETY	  2000u
 #define IN_CHILD  3000u
 #define ALLOCATED 64u
+#define HEAPS	  300u
 
 static struct end e[2];
 static _Atomic int stop;
@@ -114,6 +116,52 @@ static void file_stays_locked(void)
 	fclose(f);
 }
 
+/* --- many heaps ------------------------------------------------------------------------- */
+
+static void *own_heap(void *arg)
+{
+	uint8_t *p = malloc(LEAST);
+	struct roci_mr *mr;
+
+	memset(p, (int)(uintptr_t)arg, LEAST);
+	mr = roci_reg_mr(e[0].pd, p, LEAST, ALL);
+	must(mr != NULL, "register");
+	pthread_barrier_wait(&both);
+	pthread_barrier_wait(&both);
+	must(roci_dereg_mr(mr) == 0, "deregister");
+	for (unsigned i = 0; i < LEAST; i++)
+		if (p[i] != (uint8_t)(uintptr_t)arg)
+			errx(1, "heap %zu: byte %u is %u", (size_t)(uintptr_t)arg, i, p[i]);
+	free(p);
+	return NULL;
+}
+
+/* As a program with hundreds of threads on a machine with as many CPUs. */
+static int many_heaps(const char *socket)
+{
+	pthread_t t[HEAPS];
+	int status = 0;
+	pid_t pid;
+
+	mallopt(M_ARENA_MAX, HEAPS + 1);
+	peer_open(e, socket, 1 << 20);
+	pthread_barrier_init(&both, NULL, HEAPS + 1);
+	for (uintptr_t i = 0; i < HEAPS; i++)
+		if (pthread_create(&t[i], NULL, own_heap, (void *)i))
+			errx(1, "thread %zu cannot be created", (size_t)i);
+	pthread_barrier_wait(&both);
+	pid = fork();
+	if (!pid)
+		child(0);
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
+		errx(1, "child beside %u heaps: status %#x", HEAPS, status);
+	pthread_barrier_wait(&both);
+	for (unsigned i = 0; i < HEAPS; i++)
+		pthread_join(t[i], NULL);
+	pair_close(e);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *count = getenv("HEAP_FORKS");
@@ -122,7 +170,9 @@ int main(int argc, char **argv)
 	struct roci_mr *mr;
 
 	if (argc < 2)
-		errx(1, "usage: memory_heap SOCKET");
+		errx(1, "usage: memory_heap SOCKET [many]");
+	if (argc > 2)
+		return many_heaps(argv[1]);
 	mallopt(M_ARENA_MAX, 1);
 	mallopt(M_MMAP_THRESHOLD, 1 << 30);
 	peer_open(e, argv[1], 1 << 20);
