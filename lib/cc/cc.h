@@ -121,7 +121,8 @@ struct cc_hops {
 
 struct cc_ack {
 	uint32_t psn;	  /* newest PSN that it acknowledges */
-	uint32_t packets; /* newly acknowledged */
+	uint32_t packets; /* of requests, newly acknowledged; a READ is one, with its last response
+			   */
 	uint64_t rtt;	  /* ns; 0: not measured */
 	struct cc_hops hops;
 };

@@ -341,18 +341,18 @@ static void implied_nak(struct core *c, struct qp *qp, uint64_t now)
 
 /* --- progress ------------------------------------------------------------------------- */
 
-/* After una moved from @p old: updates everything that depends on progress. */
-static void progress(struct core *c, struct qp *qp, uint32_t old, uint64_t now)
+/* After una moved by @p psns, with which @p packets of requests were acknowledged: updates
+ * everything that depends on progress. */
+static void progress_by(
+	struct core *c, struct qp *qp, uint32_t psns, uint32_t packets, uint64_t now)
 {
-	uint32_t packets = (uint32_t)seq24_diff(qp->comp.una, old);
-
-	if (qp->state == ABI_QPS_ERR || !packets)
+	if (qp->state == ABI_QPS_ERR || !psns)
 		return;
 	qp->comp.retrying = false;
 	if (seq24_lt(qp->comp.refused_psn, qp->comp.una))
 		qp->comp.refused = 0;
 	completer_reload_retries(qp); /* REQ-27, REQ-31 */
-	window_on_ack(&qp->win, packets);
+	window_on_ack(&qp->win, psns);
 	if (unlikely(qp->limited))
 		pacing_ack(c, qp, seq24_add(qp->comp.una, SEQ24_MASK), packets, now);
 	if (seq24_lt(qp->req.psn, qp->comp.una))
@@ -361,6 +361,14 @@ static void progress(struct core *c, struct qp *qp, uint32_t old, uint64_t now)
 	qp_make_ready(c, qp);
 	qp_check_drained(c, qp);
 	completer_settle(c, qp, now);
+}
+
+/* After una moved from @p old, and not into the responses to a READ. */
+static void progress(struct core *c, struct qp *qp, uint32_t old, uint64_t now)
+{
+	uint32_t psns = (uint32_t)seq24_diff(qp->comp.una, old);
+
+	progress_by(c, qp, psns, psns, now);
 }
 
 /* --- ACK and NAK ---------------------------------------------------------------------- */
@@ -553,7 +561,6 @@ static ALWAYS_INLINE enum drop read_accept(
 	struct send_wqe *w = qp_wqe(qp, qp->comp.head);
 	uint32_t off = (uint32_t)seq24_diff(pkt->psn, w->first_psn) << qp->mtu_shift;
 	uint32_t end = read_last_psn(w, pkt->psn);
-	uint32_t old = qp->comp.una;
 	uint8_t status = check_read_resp(qp, w, pkt);
 
 	if (status)
@@ -577,7 +584,7 @@ static ALWAYS_INLINE enum drop read_accept(
 		qp->comp.rd_done++;
 	if (pkt->psn == w->last_psn)
 		complete_head(c, qp, ABI_WC_SUCCESS, 0, now);
-	progress(c, qp, old, now);
+	progress_by(c, qp, 1, pkt->psn == end, now);
 	return DROP_NONE;
 }
 

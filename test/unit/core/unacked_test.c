@@ -224,6 +224,38 @@ static void telemetry__is_of_requests(void **state)
 	assert_int_equal(core_telemetry_room(&l.host->core, &t), 0);
 }
 
+static double window_after_read(unsigned responses)
+{
+	uint32_t psn = l.qp->qp->req.psn;
+
+	lone_post(&l, ABI_WR_RDMA_READ, 1, 1024 * responses, 0);
+	l.now += 20 * US;
+	core_expire(&l.host->core, l.now);
+	lone_tx(&l);
+	for (unsigned i = 0; i < responses; i++)
+		lone_response(&l,
+			responses == 1	     ? RESP_ONLY
+			: i == 0	     ? RESP_FIRST
+			: i == responses - 1 ? RESP_LAST
+					     : RESP_MIDDLE,
+			seq24_add(psn, i), 1024);
+	return look().window;
+}
+
+/* A READ has one packet, however many PSNs its responses take. */
+static void read__is_one_packet(void **state)
+{
+	double window;
+
+	cc_config_init(&cfg[0], &cc_hpcc, 0, LINE);
+	cc_config_unacked(&cfg[0], &cfg[1]);
+	lone_start(&l);
+	window = window_after_read(1);
+	assert_true(window > 1 && window < CC_NO_WINDOW);
+	assert_true(window_after_read(4) == window);
+	assert_true(window_after_read(2) == window);
+}
+
 static void begin_anew(void)
 {
 	struct core_cmd cmd = {.type = CORE_CMD_MODIFY_QP,
@@ -296,6 +328,7 @@ int main(void)
 		T(reset__begins_with_requests),
 		T(port__begins_with_requests),
 		T(telemetry__is_of_requests),
+		T(read__is_one_packet),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
