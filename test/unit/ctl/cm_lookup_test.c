@@ -188,9 +188,10 @@ static void lookup__migrate(void **state)
 	move.channel = made.handle;
 	assert_int_equal(
 		program_ask(&p, ABI_CM_MIGRATE_ID, &move, sizeof(move), &out, sizeof(out)), 0);
-	asked[0]->done(asked[0], 0, NULL);
-	assert_false(program_readable(&p));
+	assert_false(program_event(&p, &e));
 	p.channel = made.handle;
+	assert_false(program_event(&p, &e));
+	asked[0]->done(asked[0], 0, NULL);
 	assert_true(program_event(&p, &e));
 	assert_int_equal(e.event, ABI_CM_ADDR_RESOLVED);
 	program_die(&p);
