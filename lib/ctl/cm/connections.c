@@ -38,8 +38,10 @@ static void mad_arrived(void *arg, const struct cm_path *from, const uint8_t *ma
 {
 	struct connections *all = arg;
 
-	all->fresh = NULL;
+	all->fresh = all->withdrawn = NULL;
 	cm_mad(all->cm, from, mad, len, loop_now_ns());
+	if (all->withdrawn)
+		id_destroy(all->withdrawn);
 	if (all->fresh)
 		cm_adopt(all->cm, all->fresh->conn, all->fresh->handle);
 }

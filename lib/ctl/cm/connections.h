@@ -41,7 +41,9 @@ struct connections {
 	struct list bound[BIND_BUCKETS];
 	struct list lookups[SESSION_MAX]; /* lookup.c, by session slot */
 	struct wheel resolving;		  /* the timeouts of RESOLVE_ADDR */
-	struct cm_id *fresh;		  /* the new connection of the MAD that lib/cm processes */
+	/* Of the MAD that lib/cm processes: */
+	struct cm_id *fresh;	 /* the new connection */
+	struct cm_id *withdrawn; /* the connection whose request is taken back before it was read */
 };
 
 /** @return a struct without connections, or NULL. */

@@ -247,7 +247,13 @@ enum cm_rej connections_event(void *arg, const struct cm_event *e)
 	if (e->type == CM_EV_REQ || e->type == CM_EV_SIDR_REQ)
 		return on_request(all, e);
 	id = handle_get(&all->ids, (uint32_t)e->cookie);
-	if (id && id->conn == e->id)
+	if (!id || id->conn != e->id)
+		return 0;
+	/* Nothing of a request that no program has read may outlast it: it left the backlog, so a
+	 * peer could otherwise take all that the listener's user may have. */
+	if (e->type == CM_EV_REJECTED && id->request)
+		all->withdrawn = id;
+	else
 		on_event(id, e);
 	return 0;
 }

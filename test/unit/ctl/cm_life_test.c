@@ -4,6 +4,7 @@
 #include <errno.h>
 #include "cm_world.h"
 #include "net/net.h"
+#include "session/account.h"
 #include "session/failures.h"
 
 /* --- how far a connection comes -----------------------------------------------------------------
@@ -246,6 +247,30 @@ static void request__withdrawn(void **state)
 	assert_int_equal(e.id, l.id);
 	assert_int_equal(e.status, CM_REJ_TIMEOUT);
 	assert_int_equal(program_accept(&l.p, l.id, 3), -EINVAL);
+	program_die(&l.p);
+	world_is_empty(l.w);
+}
+
+/* Before the program has read it, it leaves nothing: no event, and nothing that counts. */
+static void request__withdrawn_unread(void **state)
+{
+	struct abi_cm_event e;
+	struct life l;
+
+	come(&l, *state, REQ_UNREAD);
+	assert_int_equal(cm_destroy(l.w->peer, l.other, l.w->now), 0);
+	world_run(l.w);
+	for (unsigned i = 0; i < 3; i++) {
+		l.other = peer_connect(l.w, TCP(7001), 0x55);
+		world_run(l.w);
+		assert_true(program_readable(&l.p));
+		assert_int_equal(cm_destroy(l.w->peer, l.other, l.w->now), 0);
+		world_run(l.w);
+	}
+	assert_false(program_event(&l.p, &e));
+	assert_false(program_readable(&l.p));
+	assert_int_equal(l.p.s->account->used[CTL_CONNECTIONS], 0);
+	assert_int_equal(l.p.s->account->used[CTL_CM_IDS], 1); /* the listener */
 	program_die(&l.p);
 	world_is_empty(l.w);
 }
@@ -640,6 +665,7 @@ int main(void)
 		T(destroy__in_each_state),
 		T(unlisten__what_waits),
 		T(request__withdrawn),
+		T(request__withdrawn_unread),
 		T(rejected__after_the_rep),
 		T(events__count),
 		T(events__migrate),
