@@ -222,6 +222,22 @@
 #define PD_MAX	       32768u
 /** Completion channels of one session: each costs the daemon a descriptor. */
 #define SESSION_CHANNEL_MAX 1024u
+/** Ids of RDMA CM, requests that no program has read included, and their events that commands have
+ * asked for: 700 bytes each while they are unread. */
+#define CM_ID_MAX    65536u
+#define CM_EVENT_MAX 65536u
+/** Ports that ids are bound to: as many as there are ephemeral ones, so that a program within its
+ * limits always finds one. */
+#define CM_PORT_MAX	 28232u
+#define CM_LISTENERS_MAX 4096u
+/** Connections: both ends of all QPs of a rocid, and as many that are ending. */
+#define CONNECTIONS_MAX 32768u
+/** Likewise. */
+#define SESSION_CM_ID_MAX      (CM_ID_MAX / 4 * 3)
+#define SESSION_CM_EVENT_MAX   (CM_EVENT_MAX / 4 * 3)
+#define SESSION_CM_PORT_MAX    (CM_PORT_MAX / 4 * 3)
+#define SESSION_LISTENER_MAX   (CM_LISTENERS_MAX / 4 * 3)
+#define SESSION_CONNECTION_MAX (CONNECTIONS_MAX / 4 * 3)
 /** Default of the MB of rings, and of rocid's private copies of them, per session. */
 #define SESSION_QUEUE_MB 8192u
 /** Regions of one session that may fault before it ends. Each takes two mappings of rocid, and a

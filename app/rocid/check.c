@@ -202,8 +202,8 @@ static void check_limits(struct check *c)
 	static const struct {
 		enum ctl_kind kind;
 		const char *option;
-	} both[] = {{CTL_QPS, "qps"}, {CTL_CQS, "cqs"}, {CTL_KEYS, "mrs"}, {CTL_QUEUES, "queues"},
-		{CTL_MEMORY, "memory"}};
+	} both[] = {{CTL_QPS, "qps"}, {CTL_CQS, "cqs"}, {CTL_KEYS, "mrs"},
+		{CTL_CONNECTIONS, "connections"}, {CTL_QUEUES, "queues"}, {CTL_MEMORY, "memory"}};
 	const struct ctl_limits *l = &c->o->limits;
 
 	for (unsigned i = 0; i < ARRAY_SIZE(both); i++) {

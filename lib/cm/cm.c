@@ -306,7 +306,7 @@ void cm_free(struct cm *cm, struct cm_conn *c)
 	cm->used--;
 }
 
-void cm_event(struct cm *cm, struct cm_conn *c, enum cm_event_type type, unsigned reason,
+enum cm_rej cm_event(struct cm *cm, struct cm_conn *c, enum cm_event_type type, unsigned reason,
 	const uint8_t *mad)
 {
 	struct cm_event e = {.type = type,
@@ -318,10 +318,10 @@ void cm_event(struct cm *cm, struct cm_conn *c, enum cm_event_type type, unsigne
 		.mad = mad};
 
 	if (!c->owned)
-		return;
+		return 0;
 	if (mad)
 		e.private_data = cm_bytes(mad, cm_private_field(mad_attr(mad)), &e.private_len);
-	cm->ops.event(cm->arg, &e);
+	return cm->ops.event(cm->arg, &e);
 }
 
 /* Keeps only the handle that the user owns; without a user, frees the slot. */
@@ -391,7 +391,7 @@ int cm_qp_attr(const struct cm *cm, uint32_t id, struct cm_qp_attr *a)
 	if (!c->remote_qpn)
 		return -EINVAL;
 	*a = (struct cm_qp_attr){.dest_qpn = c->remote_qpn,
-		/* each side announces where its own send queue starts (IBA 12.7.31) */
+		/* CM-23: each side announces where the other's send queue starts (IBA 12.7.31) */
 		.rq_psn = c->local_psn,
 		.sq_psn = c->remote_psn,
 		.path_mtu = c->mtu,

@@ -86,7 +86,9 @@ struct cm_event {
 /** The caller's side. */
 struct cm_ops {
 	void (*send)(void *arg, const struct cm_path *to, const uint8_t mad[MAD_LEN]);
-	void (*event)(void *arg, const struct cm_event *e);
+	/** @return 0. For CM_EV_REQ and CM_EV_SIDR_REQ also the reason to refuse the request:
+	 * nothing of it is kept then, and the answer is one to a stranger. */
+	enum cm_rej (*event)(void *arg, const struct cm_event *e);
 };
 
 /** Times are 4.096 us * 2^n, as Linux rounds them: 2^(n - 8) ms. */

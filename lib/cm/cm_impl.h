@@ -112,7 +112,7 @@ bool cm_half_room(struct cm *cm, const struct cm_listener *l, const struct cm_pa
 void cm_half_add(struct cm *cm, struct cm_conn *c, uint32_t listener);
 void cm_half_heard(struct cm *cm, struct cm_conn *c);
 void cm_half_del(struct cm *cm, struct cm_conn *c);
-void cm_event(struct cm *cm, struct cm_conn *c, enum cm_event_type type, unsigned reason,
+enum cm_rej cm_event(struct cm *cm, struct cm_conn *c, enum cm_event_type type, unsigned reason,
 	const uint8_t *mad);
 void cm_ended(struct cm *cm, struct cm_conn *c);
 void cm_timewait(struct cm *cm, struct cm_conn *c, uint64_t now);

@@ -128,22 +128,24 @@ static void take(struct cm_conn *c, const uint8_t *mad)
 	c->path.flow_label = (uint32_t)cm_get(mad, CM_F_REQ_FLOW_LABEL);
 }
 
-static void welcome(struct cm_rx *rx, uint32_t listener)
+/* @return 0, or the reason to refuse it. */
+static enum cm_rej welcome(struct cm_rx *rx, uint32_t listener)
 {
 	const struct cm_listener *l = &rx->cm->listener[listener];
 	struct cm_conn *c = cm_alloc(rx->cm, rx->from, l->cookie);
+	enum cm_rej reason;
 
-	if (!c) {
-		cm_refuse(rx, CM_REJ_NO_RESOURCES, CM_NAMED_REQ,
-			(uint32_t)cm_get(rx->mad, CM_F_REQ_LOCAL_ID), 0);
-		return;
-	}
+	if (!c)
+		return CM_REJ_NO_RESOURCES;
 	take(c, rx->mad);
 	c->state = CM_REQ_RCVD;
 	cm_index_add(rx->cm, c, CM_BY_REMOTE_ID);
 	cm_index_add(rx->cm, c, CM_BY_REMOTE_QPN);
 	cm_half_add(rx->cm, c, listener);
-	cm_event(rx->cm, c, CM_EV_REQ, 0, rx->mad);
+	reason = cm_event(rx->cm, c, CM_EV_REQ, 0, rx->mad);
+	if (reason) /* SEC-03 */
+		cm_free(rx->cm, c);
+	return reason;
 }
 
 /* CM-12: a REQ without a listener leaves no state, even if we are connecting to the same peer
@@ -172,8 +174,8 @@ void cm_rx_req(struct cm_rx *rx)
 		return;
 	if (!reason && !cm_half_room(rx->cm, l, rx->from))
 		reason = CM_REJ_NO_RESOURCES;
+	if (!reason)
+		reason = welcome(rx, listener);
 	if (reason)
 		cm_refuse(rx, reason, CM_NAMED_REQ, id, 0);
-	else
-		welcome(rx, listener);
 }

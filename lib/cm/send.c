@@ -61,6 +61,13 @@ void cm_send_mra(struct cm *cm, struct cm_conn *c, uint8_t service_timeout)
 	cm_send(cm, c);
 }
 
+/* A REJ because of its GID names one that is acceptable. */
+static void name_gid(uint8_t *mad, const struct cm_path *path)
+{
+	cm_put_bytes(mad, CM_F_REJ_ARI, path->local, sizeof(path->local));
+	cm_put(mad, CM_F_REJ_ARI_LEN, sizeof(path->local));
+}
+
 /* A REJ after a timeout has no remote id: the peer finds the connection by GUID (IBA 12.6.7.2). */
 void cm_send_rej(struct cm *cm, struct cm_conn *c, enum cm_rej reason, enum cm_named named,
 	const void *private_data, size_t len)
@@ -74,9 +81,6 @@ void cm_send_rej(struct cm *cm, struct cm_conn *c, enum cm_rej reason, enum cm_n
 		put_be64(ari, cm->conf.guid);
 		cm_put_bytes(c->last, CM_F_REJ_ARI, ari, sizeof(ari));
 		cm_put(c->last, CM_F_REJ_ARI_LEN, sizeof(ari));
-	} else if (reason == CM_REJ_INVALID_GID) { /* names a GID that is acceptable */
-		cm_put_bytes(c->last, CM_F_REJ_ARI, c->path.local, sizeof(c->path.local));
-		cm_put(c->last, CM_F_REJ_ARI_LEN, sizeof(c->path.local));
 	}
 	cm_put_bytes(c->last, CM_F_REJ_PRIVATE, private_data, len);
 	cm_send(cm, c);
@@ -113,5 +117,7 @@ void cm_refuse(struct cm_rx *rx, enum cm_rej reason, enum cm_named named, uint32
 	cm_put(mad, CM_F_REJ_REMOTE_ID, remote_id);
 	cm_put(mad, CM_F_REJ_NAMED, named);
 	cm_put(mad, CM_F_REJ_REASON, reason);
+	if (reason == CM_REJ_INVALID_GID)
+		name_gid(mad, rx->from);
 	cm_transmit(rx->cm, rx->from, mad);
 }

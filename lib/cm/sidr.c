@@ -68,7 +68,10 @@ void cm_rx_sidr_req(struct cm_rx *rx)
 	c->state = CM_SIDR_REQ_RCVD;
 	cm_index_add(rx->cm, c, CM_BY_REQUEST);
 	cm_half_add(rx->cm, c, listener);
-	cm_event(rx->cm, c, CM_EV_SIDR_REQ, 0, rx->mad);
+	if (!cm_event(rx->cm, c, CM_EV_SIDR_REQ, 0, rx->mad))
+		return;
+	cm_free(rx->cm, c);
+	refuse(rx, CM_SIDR_REJECT);
 }
 
 void cm_rx_sidr_rep(struct cm_rx *rx)

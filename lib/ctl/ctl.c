@@ -290,7 +290,7 @@ static int run_timers(struct ctl *ctl)
 	wait = loop_sooner(wait, server_poll(ctl, now));
 	wait = loop_sooner(wait, sessions_poll(ctl, now));
 	wait = loop_sooner(wait, news_poll(ctl, now));
-	wait = loop_sooner(wait, connections_poll(ctl, now));
+	wait = loop_sooner(wait, connections_poll(ctl));
 	wait = loop_sooner(wait, sysfs_poll(ctl, now));
 	wait = loop_sooner(wait, dests_poll(ctl, now));
 	return loop_sooner(wait, neigh_poll(&ctl->net->neighs, now)); /* includes those of dests */

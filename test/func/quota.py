@@ -11,9 +11,10 @@ from rocid import PATIENCE_S, RING_PAIR, check, start, wait_until
 
 LIMITS = {'max-sessions': 3, 'max-qps': 6, 'max-cqs': 4, 'max-mrs': 5, 'max-queues': 1,
           'max-memory': 1, 'max-user-qps': 8, 'max-user-memory': 1, 'max-user-cqs': 5, 'max-user-mrs': 6,
-          'max-user-queues': 2}
+          'max-user-queues': 2, 'max-connections': 7, 'max-user-connections': 8}
 SHOWN = {'sessions': 3, 'qps': 6, 'cqs': 4, 'mrs': 5, 'queues_mb': 1, 'memory_mb': 1, 'user_qps': 8,
-         'user_memory_mb': 1, 'user_cqs': 5, 'user_mrs': 6, 'user_queues_mb': 2}
+         'user_memory_mb': 1, 'user_cqs': 5, 'user_mrs': 6, 'user_queues_mb': 2, 'connections': 7,
+         'user_connections': 8}
 ONE, OTHER = '65534', '65533'
 
 
@@ -115,8 +116,9 @@ def machine_mb():
 
 def test_defaults(limits):
     """Half of what there is; three quarters of the QPs, so that 10,000 fit one user."""
-    check([limits[k] for k in ('sessions', 'user_qps', 'user_cqs', 'user_pds', 'user_srqs', 'user_ahs')] ==
-          [256, 12288, 16384, 16384, 2048, 16384], f'{limits}')
+    check([limits[k] for k in ('sessions', 'user_qps', 'user_cqs', 'user_pds', 'user_srqs', 'user_ahs',
+                               'user_connections', 'user_cm_ids', 'user_cm_ports', 'user_listeners', 'user_cm_events')] ==
+          [256, 12288, 16384, 16384, 2048, 16384, 16384, 32768, 14116, 2048, 32768], f'{limits}')
     check(limits['memory_mb'] == machine_mb() and abs(limits['user_memory_mb'] - machine_mb() // 2) < 8 and
           abs(limits['user_queues_mb'] - machine_mb() // 8) < 8, f'{limits}, {machine_mb()} MB')
     for name in ('user_mappings', 'user_descriptors'):

@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "abi_cm.h"
 #include "abi_wqe.h"
 #include "bits.h"
 #include "oracle.h"
@@ -39,6 +40,8 @@ enum kind {
 	SRQ,
 	AH,
 	XRCD,
+	CM_CHANNEL,
+	CM_ID,
 	KINDS
 };
 
@@ -91,6 +94,26 @@ static const struct {
 	[ABI_DETACH_MCAST] = {NONE, QP},
 	[ABI_OPEN_XRCD] = {XRCD, NONE},
 	[ABI_CLOSE_XRCD] = {NONE, XRCD},
+	[ABI_CM_OPEN] = {CM_CHANNEL, NONE},
+	[ABI_CM_CLOSE] = {NONE, CM_CHANNEL},
+	[ABI_CM_CREATE_ID] = {CM_ID, CM_CHANNEL},
+	[ABI_CM_DESTROY_ID] = {NONE, CM_ID},
+	[ABI_CM_MIGRATE_ID] = {NONE, CM_ID},
+	[ABI_CM_BIND] = {NONE, CM_ID},
+	[ABI_CM_RESOLVE_ADDR] = {NONE, CM_ID},
+	[ABI_CM_RESOLVE_ROUTE] = {NONE, CM_ID},
+	[ABI_CM_QUERY] = {NONE, CM_ID},
+	[ABI_CM_LISTEN] = {NONE, CM_ID},
+	[ABI_CM_CONNECT] = {NONE, CM_ID},
+	[ABI_CM_ACCEPT] = {NONE, CM_ID},
+	[ABI_CM_REJECT] = {NONE, CM_ID},
+	[ABI_CM_DISCONNECT] = {NONE, CM_ID},
+	[ABI_CM_INIT_QP_ATTR] = {NONE, CM_ID},
+	[ABI_CM_NOTIFY] = {NONE, CM_ID},
+	[ABI_CM_SET_OPTION] = {NONE, CM_ID},
+	[ABI_CM_JOIN] = {NONE, CM_ID},
+	[ABI_CM_LEAVE] = {NONE, CM_ID},
+	[ABI_CM_GET_EVENT] = {NONE, CM_CHANNEL},
 };
 
 /* --- objects -------------------------------------------------------------------------- */
@@ -130,6 +153,16 @@ static void keep(struct seat *t, enum kind k, const uint32_t *reply, const int *
 	o->qp = (struct raw_qp){.s = &t->s, .region = o->map};
 	if (k == QP)
 		memcpy(&o->qp.r, reply, sizeof(o->qp.r));
+}
+
+/* The id that an event made. */
+static void keep_request(struct seat *t, const struct abi_cm_event *e)
+{
+	const uint32_t reply[2] = {e->id};
+	const int none = -1;
+
+	if (e->event == ABI_CM_CONNECT_REQUEST)
+		keep(t, CM_ID, reply, &none);
 }
 
 /* --- messages ------------------------------------------------------------------------- */
@@ -205,6 +238,55 @@ static size_t fill_mr(uint32_t pd, unsigned pick, uint8_t *body)
 	return sizeof(in) + (pick & 8 ? sizeof(halves) : 0);
 }
 
+/* Of RDMA CM; the object that it names is there. All ids use one service. @return its length. */
+static size_t fill_cm(struct seat *t, uint32_t type, unsigned pick, uint8_t *body)
+{
+	const struct abi_cm_param param = {.qpn = object(t, QP, pick >> 4)->qp.r.qpn};
+	struct abi_cm_addr addr = {.family = 4, .port = 7000, .ip = {[10] = 0xFF, [11] = 0xFF}};
+	struct abi_cm_create_id *id = (struct abi_cm_create_id *)body;
+
+	switch (type) {
+	case ABI_CM_CREATE_ID:
+		id->ps = pick & 0x80 ? ABI_CM_PS_UDP : ABI_CM_PS_TCP;
+		id->qp_type = pick & 0x80 ? ABI_QPT_UD : ABI_QPT_RC;
+		return sizeof(*id);
+	case ABI_CM_MIGRATE_ID:
+		((struct abi_cm_migrate *)body)->channel = handle(t, CM_CHANNEL, pick >> 4);
+		return sizeof(struct abi_cm_migrate);
+	case ABI_CM_BIND:
+		((struct abi_cm_bind *)body)->addr = addr;
+		return sizeof(struct abi_cm_bind);
+	case ABI_CM_RESOLVE_ADDR:
+		memcpy(addr.ip, pick & 0x80 ? gid_peer4 : gid_own4, sizeof(addr.ip));
+		((struct abi_cm_resolve_addr *)body)->dst = addr;
+		return sizeof(struct abi_cm_resolve_addr);
+	case ABI_CM_CONNECT:
+		((struct abi_cm_connect *)body)->param = param;
+		return sizeof(struct abi_cm_connect);
+	case ABI_CM_ACCEPT:
+		((struct abi_cm_accept *)body)->param = param;
+		return sizeof(struct abi_cm_accept);
+	case ABI_CM_REJECT:
+		return sizeof(struct abi_cm_reject);
+	case ABI_CM_INIT_QP_ATTR:
+		((struct abi_cm_init_qp_attr *)body)->state = ABI_QPS_INIT + (pick >> 6);
+		return sizeof(struct abi_cm_init_qp_attr);
+	case ABI_CM_NOTIFY:
+		((struct abi_cm_notify *)body)->event = ABI_EVENT_COMM_EST;
+		return sizeof(struct abi_cm_notify);
+	case ABI_CM_SET_OPTION:
+		((struct abi_cm_set_option *)body)->option = ABI_CM_OPT_TOS + (pick >> 6);
+		((struct abi_cm_set_option *)body)->value = pick >> 4 & 3;
+		return sizeof(struct abi_cm_set_option);
+	case ABI_CM_JOIN:
+		addr.ip[12] = 239;
+		((struct abi_cm_join *)body)->addr = addr;
+		return sizeof(struct abi_cm_join);
+	default: /* a handle, and a time or a backlog */
+		return 2 * sizeof(uint32_t);
+	}
+}
+
 /* The message that a good program would send. @return its length. */
 static size_t fill(struct seat *t, uint32_t type, const struct record *r, uint8_t *body)
 {
@@ -215,6 +297,10 @@ static size_t fill(struct seat *t, uint32_t type, const struct record *r, uint8_
 
 	if (type < ABI_MSG_TYPES && of_type[type].names)
 		word[0] = handle(t, of_type[type].names, pick);
+	if (type >= ABI_CM_OPEN && type <= ABI_CM_GET_EVENT) {
+		memcpy(body, word, sizeof(word[0]));
+		return fill_cm(t, type, pick, body);
+	}
 	switch (type) {
 	case ABI_HELLO:
 		memcpy(body, &hello, sizeof(hello));
@@ -288,7 +374,7 @@ static size_t spoil(const struct record *r, uint8_t *body, size_t len)
 static bool receive(struct seat *t, uint32_t type)
 {
 	struct pollfd p = {.fd = t->s.sock, .events = POLLIN};
-	uint32_t body[ABI_MSG_MAX / 4] = {0};
+	uint32_t body[ABI_MSG_MAX / 4] __attribute__((aligned(8))) = {0};
 	struct abi_msg msg;
 	int fds[2];
 
@@ -308,6 +394,8 @@ static bool receive(struct seat *t, uint32_t type)
 		t->s.region = mmap(NULL, t->s.hello.region_size, PROT_READ | PROT_WRITE, MAP_SHARED,
 			fds[0], 0);
 		MUST(t->s.region != MAP_FAILED);
+	} else if (type == ABI_CM_GET_EVENT) {
+		keep_request(t, (struct abi_cm_event *)body);
 	} else if (type < ABI_MSG_TYPES && of_type[type].makes) {
 		keep(t, of_type[type].makes, body, fds);
 	}

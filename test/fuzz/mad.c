@@ -110,10 +110,14 @@ static void cm_sends(void *arg, const struct cm_path *to, const uint8_t mad[MAD_
 		MUST(cm_get(mad, CM_F_REJ_REASON) != 13 && cm_get(mad, CM_F_REJ_REASON) != 19);
 }
 
-static void cm_tells(void *arg, const struct cm_event *e)
+/* Some requests are refused by those who listen. */
+static enum cm_rej cm_tells(void *arg, const struct cm_event *e)
 {
 	(void)arg;
 	MUST(e->type < CM_EVENTS && e->private_len <= MAD_LEN && e->path);
+	if (e->type == CM_EV_REQ && cm_get(e->mad, CM_F_REQ_SRQ))
+		return CM_REJ_INVALID_GID;
+	return e->type == CM_EV_SIDR_REQ && mad_tid(e->mad) & 1 ? CM_REJ_CONSUMER : 0;
 }
 
 static void open_cm(void)

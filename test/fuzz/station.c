@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "admin/admin.h"
+#include "cm/connections.h"
 #include "config/parts.h"
 #include "loop/loop.h"
 #include "mr.h"
@@ -22,6 +23,7 @@
 
 static struct test_daemon *d;
 static unsigned nfds;
+static uint32_t nqps, nkeys; /* of the session that has QP1 */
 
 /* But for pipes, by which a sanitizer talks with its symbolizer. */
 static unsigned count_fds(bool tell)
@@ -43,6 +45,24 @@ static unsigned count_fds(bool tell)
 	return n;
 }
 
+static uint32_t count_qps(void)
+{
+	uint32_t n = 0;
+
+	for (unsigned i = 0; i < TEST_WORKERS; i++)
+		n += d->ctl->objects->worker_qps[i];
+	return n;
+}
+
+static uint32_t count_keys(void)
+{
+	uint32_t n = 0;
+
+	for (unsigned i = 0; i < MR_MAX; i++)
+		n += atomic_load(&d->dp->mrs->slot[i]) != NULL;
+	return n;
+}
+
 static void stop(void)
 {
 	ctl_destroy(d->ctl);
@@ -57,9 +77,12 @@ void station_start(void)
 	d = state;
 	daemon_config(d);
 	MUST(!ctl_start(&d->ctl, &d->cfg, d->why));
+	MUST(!connections_open(d->ctl->connections, d->why));
 	atexit(stop);
 	station_turn();
 	nfds = count_fds(false);
+	nqps = count_qps();
+	nkeys = count_keys();
 }
 
 struct ctl *station_ctl(void)
@@ -78,6 +101,8 @@ void station_turn(void)
 
 	while (loop_wait(d->ctl->loop, 0) == 1)
 		MUST(n++ < EVENTS_MAX);
+	gsi_poll(&d->ctl->connections->gsi); /* whatever the notifier's thread is at */
+	connections_poll(d->ctl);
 	while (endings_poll(d->ctl) || jobs_poll(d->ctl))
 		MUST(n++ < EVENTS_MAX);
 }
@@ -93,26 +118,29 @@ void station_work(unsigned i, unsigned rounds)
 	worker_end(w);
 }
 
+/* But for the session that has QP1. */
 void station_must_be_empty(void)
 {
 	static unsigned inputs;
 	const struct ctl *ctl = d->ctl;
+	const struct session *own = ctl->connections->gsi.session;
 	unsigned tries = 0;
 
+	MUST(own);
+
 	/* An application may have sent its own socket, which the closer's threads end. */
-	for (unsigned i = 0; i < CLOSE_TRIES && ctl->sessions->nsessions; i++) {
+	for (unsigned i = 0; i < CLOSE_TRIES && ctl->sessions->nsessions > 1; i++) {
 		usleep(10000);
 		station_turn();
 	}
-	MUST(ctl->sessions->nsessions == 0 && ctl->sessions->nending == 0 &&
+	MUST(ctl->sessions->nsessions == 1 && ctl->sessions->nending == 0 &&
 		ctl->admin->ncaptures == 0);
-	MUST(ctl->objects->pds.used == 0 && ctl->objects->qpns.count == QP_MAX);
+	MUST(ctl->objects->pds.used == own->pds.used &&
+		ctl->objects->qpns.count == QP_MAX - own->qps.used);
 	for (unsigned k = 0; k < CTL_KINDS; k++)
-		MUST(ctl->sessions->quota.used[k] == 0);
-	for (unsigned i = 0; i < TEST_WORKERS; i++)
-		MUST(ctl->objects->worker_qps[i] == 0);
-	for (unsigned i = 0; i < MR_MAX; i++)
-		MUST(!atomic_load(&d->dp->mrs->slot[i]));
+		MUST(ctl->sessions->quota.used[k] == own->used[k]);
+	MUST(count_qps() == nqps && count_keys() == nkeys);
+	MUST(ctl->connections->ids.used == 0 && ctl->connections->channels.used == 0);
 	if (inputs++ % COUNT_FDS_AT)
 		return;
 	while (count_fds(false) > nfds && tries++ < CLOSE_TRIES)

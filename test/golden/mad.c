@@ -21,10 +21,11 @@ static void on_send(void *arg, const struct cm_path *to, const uint8_t mad[MAD_L
 	memcpy(h->mad, mad, MAD_LEN);
 }
 
-static void on_event(void *arg, const struct cm_event *e)
+static enum cm_rej on_event(void *arg, const struct cm_event *e)
 {
 	(void)e;
 	((struct heard *)arg)->events++;
+	return 0;
 }
 
 static void gid_of_packet(const struct pkt *p, struct cm_path *path)

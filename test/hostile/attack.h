@@ -30,14 +30,14 @@ struct attack {
 	void (*run)(struct arena *a);
 };
 
-/** Tables; the last row has no name. attacks_root, _passed_root and _quota keep root's rights, to
- *  change limits of rocid itself or to have programs of several users; all others run as
+/** Tables; the last row has no name. attacks_root, _passed_root, _quota and _cm keep root's rights,
+ * to change limits of rocid itself or to have programs of several users; all others run as
  *  USER_ATTACKER. Those of attacks_open succeed still, and run by name only. */
 extern const struct attack attacks_words[], attacks_wqe[], attacks_srq[], attacks_keys[],
 	attacks_socket[], attacks_objects[], attacks_memory[], attacks_wire[], attacks_paths[],
 	attacks_crowds[], attacks_pieces[], attacks_storms[], attacks_passed_root[],
 	attacks_rounds[], attacks_huge[], attacks_open[], attacks_commands[], attacks_quota[],
-	attacks_fuzz[], attacks_events[], attacks_root[];
+	attacks_cm[], attacks_fuzz[], attacks_events[], attacks_root[];
 
 /** A session with two connected QPs over one CQ and one region, which each may use freely. */
 struct duo {

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "attack.h"
 #include "bits.h"
+#include "raw_cm.h"
 
 #define USER_SECOND   64003u
 #define USER_NEWCOMER 64004u
@@ -24,8 +25,8 @@ struct parts {
 	uint32_t pd, cq, ud; /* ud: a datagram QP in INIT */
 	int fd;		     /* a memfd */
 	uint64_t length;     /* of it */
-	uint8_t gid[16];     /* of port 2 */
 	uint32_t cqes, wrs;  /* of a CQ, of a QP */
+	struct raw_cm cm;
 };
 
 /* --- requests ------------------------------------------------------------------------- */
@@ -92,7 +93,8 @@ static int make_cq(struct raw *s, struct parts *p)
 	return call(s, ABI_CREATE_CQ, &in, sizeof(in), -1, &p->cq, sizeof(p->cq));
 }
 
-static int make_qp_of(struct raw *s, const struct parts *p, uint32_t type, uint32_t *handle)
+static int make_qp_of(
+	struct raw *s, const struct parts *p, uint32_t type, struct abi_create_qp_reply *out)
 {
 	struct abi_create_qp in = {.pd = p->pd,
 		.send_cq = p->cq,
@@ -103,21 +105,21 @@ static int make_qp_of(struct raw *s, const struct parts *p, uint32_t type, uint3
 		.max_send_sge = 1,
 		.max_recv_sge = 1};
 
-	return call(s, ABI_CREATE_QP, &in, sizeof(in), -1, handle, sizeof(*handle));
+	return call(s, ABI_CREATE_QP, &in, sizeof(in), -1, out, sizeof(*out));
 }
 
 static int make_qp(struct raw *s, struct parts *p)
 {
-	uint32_t handle;
+	struct abi_create_qp_reply r;
 
-	return make_qp_of(s, p, ABI_QPT_RC, &handle);
+	return make_qp_of(s, p, ABI_QPT_RC, &r);
 }
 
 static int make_ah(struct raw *s, struct parts *p)
 {
 	struct abi_create_ah in = {.pd = p->pd, .attr = {.port = 1, .is_global = 1}};
 
-	memcpy(in.attr.dgid, p->gid, sizeof(in.attr.dgid));
+	memcpy(in.attr.dgid, p->cm.gid, sizeof(in.attr.dgid));
 	memset(in.attr.dmac, 0xFF, sizeof(in.attr.dmac));
 	return call(s, ABI_CREATE_AH, &in, sizeof(in), -1, NULL, 0);
 }
@@ -135,6 +137,44 @@ static int attach(struct raw *s, struct parts *p)
 	return call(s, ABI_ATTACH_MCAST, &in, sizeof(in), -1, NULL, 0);
 }
 
+static int open_cm(struct raw *s, struct parts *p)
+{
+	return call(s, ABI_CM_OPEN, NULL, 0, -1, NULL, 0);
+}
+
+static int make_cm_id(struct raw *s, struct parts *p)
+{
+	uint32_t id;
+
+	return raw_cm_id(&p->cm, ABI_CM_PS_TCP, ABI_QPT_RC, &id);
+}
+
+static int bind_id(struct raw *s, struct parts *p)
+{
+	uint32_t id;
+	int status = raw_cm_id(&p->cm, ABI_CM_PS_TCP, ABI_QPT_RC, &id);
+
+	return status ? status : raw_cm_bind(&p->cm, id, 0);
+}
+
+static int listen_at(struct raw *s, struct parts *p)
+{
+	uint32_t id;
+	int status = raw_cm_id(&p->cm, ABI_CM_PS_TCP, ABI_QPT_RC, &id);
+
+	return status ? status : raw_cm_listen(&p->cm, id, 0);
+}
+
+static int connect_id(struct raw *s, struct parts *p)
+{
+	uint32_t id;
+	int status = raw_cm_id(&p->cm, ABI_CM_PS_TCP, ABI_QPT_RC, &id);
+
+	if (!status)
+		status = raw_cm_resolve_own(&p->cm, id, 9);
+	return status ? status : raw_cm_connect(&p->cm, id);
+}
+
 /* If you add a kind of object to the ABI, it needs a row here. */
 static const struct {
 	const char *name;
@@ -150,6 +190,11 @@ static const struct {
 	{"address handle", make_ah},
 	{"multicast group", attach},
 	{"completion channel", make_channel},
+	{"CM channel", open_cm},
+	{"CM id", make_cm_id},
+	{"bound CM id", bind_id},
+	{"CM listener", listen_at},
+	{"connection", connect_id},
 };
 
 /* --- sessions ------------------------------------------------------------------------- */
@@ -157,25 +202,30 @@ static const struct {
 /* The objects that the other requests name. @return 0 or the status of the refusal. */
 static int prepare(struct raw *s, struct parts *p, const char **what)
 {
-	struct abi_query_gid q = {.port = 2};
+	struct abi_create_qp_reply r;
 	struct abi_modify_qp m = {
 		.mask = ABI_QP_STATE | ABI_QP_PKEY_INDEX | ABI_QP_PORT | ABI_QP_QKEY,
 		.attr = {.qp_state = ABI_QPS_INIT, .port = 1}};
-	struct abi_gid gid;
 	int status;
 
 	p->pd = s->pd;
 	p->cqes = p->wrs = 1;
-	raw_must(s, ABI_QUERY_GID, &q, sizeof(q), &gid, sizeof(gid));
-	memcpy(p->gid, gid.gid, sizeof(p->gid));
 	*what = "CQ";
 	status = make_cq(s, p);
 	if (status)
 		return status;
 	*what = "datagram QP";
-	status = make_qp_of(s, p, ABI_QPT_UD, &p->ud);
-	m.handle = p->ud;
-	return status ? status : call(s, ABI_MODIFY_QP, &m, sizeof(m), -1, NULL, 0);
+	status = make_qp_of(s, p, ABI_QPT_UD, &r);
+	m.handle = p->ud = r.handle;
+	if (!status)
+		status = call(s, ABI_MODIFY_QP, &m, sizeof(m), -1, NULL, 0);
+	if (status)
+		return status;
+	*what = "CM channel";
+	status = raw_cm_open(&p->cm, s, r.qpn);
+	if (!status)
+		close(p->cm.fd);
+	return status;
 }
 
 /* As many sessions as there are. */

@@ -41,9 +41,9 @@ struct asked {
 	};
 };
 
-/* rocid ends a session that leaves more replies unread than its socket holds: on a machine that
- * stands still for a while so many requests may be answered at once. */
-#define UNANSWERED_MAX 64u
+/* rocid ends a session that leaves more replies unread than its socket holds
+ * (SESSION_UNREAD_BYTES): 43 small ones, or 26 with a sentence of 270 bytes. */
+#define UNANSWERED_MAX 16u
 
 /* Sends it without waiting for the reply, and takes replies as they come. */
 static void send_only(struct raw *s, const struct asked *q)

@@ -34,8 +34,8 @@ static pid_t children[3];
 static const struct attack *const tables[] = {attacks_words, attacks_wqe, attacks_srq, attacks_keys,
 	attacks_socket, attacks_objects, attacks_memory, attacks_wire, attacks_paths,
 	attacks_crowds, attacks_pieces, attacks_storms, attacks_passed_root, attacks_rounds,
-	attacks_huge, attacks_open, attacks_commands, attacks_quota, attacks_fuzz, attacks_events,
-	attacks_root};
+	attacks_huge, attacks_open, attacks_commands, attacks_quota, attacks_cm, attacks_fuzz,
+	attacks_events, attacks_root};
 
 static pid_t start(void (*body)(struct victim *, const char *), const char *socket)
 {
@@ -192,7 +192,8 @@ static bool chosen(const char *name, char *const *names)
 
 static bool keeps_root(const struct attack *table)
 {
-	return table == attacks_root || table == attacks_passed_root || table == attacks_quota;
+	return table == attacks_root || table == attacks_passed_root || table == attacks_quota ||
+	       table == attacks_cm;
 }
 
 static void run_all(struct arena *a, const struct proc *p, char *const *names, uint64_t seed)

@@ -9,12 +9,13 @@
 #include "net/net.h"
 #include "session/ids.h"
 #include "session/message.h"
+#include "session/quota.h"
 #include "session/session.h"
 #include "text/sentence.h"
 #include "worker.h"
 
 #define EPHEMERAL_FIRST 32768u
-#define EPHEMERAL_COUNT 28232u
+#define EPHEMERAL_COUNT CM_PORT_MAX
 #define PRIVILEGED	1024u
 
 static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
@@ -133,6 +134,7 @@ static int take_port(struct cm_id *id, char why[ABI_SENTENCE_MAX])
 
 int id_bind(struct cm_id *id, const struct abi_cm_addr *a, char why[ABI_SENTENCE_MAX])
 {
+	struct session *s = id->channel->session;
 	int err;
 
 	if (id->bound)
@@ -140,9 +142,13 @@ int id_bind(struct cm_id *id, const struct abi_cm_addr *a, char why[ABI_SENTENCE
 	if (a->family != 4 && a->family != 6)
 		return refuse(
 			why, -EINVAL, "an address must have family 4 or 6, not %u", a->family);
+	err = quota_take_one(s, CTL_CM_PORTS, why);
+	if (err)
+		return err;
 	id->local = *a;
 	err = take_port(id, why);
 	if (err) { /* leave no trace of the attempt */
+		quota_give_one(s, CTL_CM_PORTS);
 		id->local = (struct abi_cm_addr){0};
 		id->has_path = false;
 		return err;
@@ -154,8 +160,10 @@ int id_bind(struct cm_id *id, const struct abi_cm_addr *a, char why[ABI_SENTENCE
 
 void id_unbind(struct cm_id *id)
 {
-	if (id->bound)
-		list_del(&id->bind_node);
+	if (!id->bound)
+		return;
+	list_del(&id->bind_node);
+	quota_give_one(id->channel->session, CTL_CM_PORTS);
 	id->bound = false;
 }
 

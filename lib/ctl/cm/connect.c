@@ -11,6 +11,7 @@
 #include "qp.h"
 #include "refuse.h"
 #include "session/message.h"
+#include "session/quota.h"
 #include "session/session.h"
 #include "worker.h"
 #include "verbs/objects.h"
@@ -50,6 +51,28 @@ static const uint8_t *listening_at(const struct cm_id *id)
 	return id->local.ip;
 }
 
+/* Starts to listen, or takes nothing. */
+static int listen_at(struct cm_id *id, uint32_t backlog, char why[ABI_SENTENCE_MAX])
+{
+	struct session *s = id->channel->session;
+	int err = quota_take_one(s, CTL_LISTENERS, why);
+
+	if (err)
+		return err;
+	err = cm_listen(id->all->cm, service_id(id, id->local.port), listening_at(id), backlog,
+		id->handle, &id->listener);
+	if (!err) {
+		id->state = ID_LISTEN;
+		return 0;
+	}
+	quota_give_one(s, CTL_LISTENERS);
+	return refuse(why, err,
+		err == -EADDRINUSE
+			? "a program already listens on port %u: end it, or choose another"
+			: "no room for another listener on port %u: end some",
+		id->local.port);
+}
+
 int cmd_cm_listen(struct cm_id *id, const struct request *q, struct reply *r)
 {
 	struct abi_cm_listen in;
@@ -66,16 +89,7 @@ int cmd_cm_listen(struct cm_id *id, const struct request *q, struct reply *r)
 	if (!in.backlog || in.backlog > CM_BACKLOG_DEFAULT)
 		in.backlog = CM_BACKLOG_DEFAULT;
 	in.backlog = RTE_MAX(in.backlog, CM_BACKLOG_MIN);
-	err = cm_listen(id->all->cm, service_id(id, id->local.port), listening_at(id), in.backlog,
-		id->handle, &id->listener);
-	if (err)
-		return refuse(r->why, err,
-			err == -EADDRINUSE
-				? "a program already listens on port %u: end it, or choose another"
-				: "no room for another listener on port %u: end some",
-			id->local.port);
-	id->state = ID_LISTEN;
-	return 0;
+	return listen_at(id, in.backlog, r->why);
 }
 
 /* --- connecting ------------------------------------------------------------------------------- */
@@ -171,9 +185,16 @@ static int connect_stream(struct cm_id *id, const struct abi_cm_param *in, const
 		&id->conn, loop_now_ns());
 }
 
+static int connect_datagrams(struct cm_id *id, const uint8_t *data, size_t len)
+{
+	return cm_sidr(id->all->cm, &id->path, service_id(id, id->remote.port), data, len,
+		id->handle, &id->conn, loop_now_ns());
+}
+
 int cmd_cm_connect(struct cm_id *id, const struct request *q, struct reply *r)
 {
 	uint8_t data[CMA_HDR_LEN + ABI_CM_PRIVATE_MAX];
+	struct session *s = id->channel->session;
 	struct abi_cm_connect in;
 	size_t len;
 	int err;
@@ -182,19 +203,22 @@ int cmd_cm_connect(struct cm_id *id, const struct request *q, struct reply *r)
 	if (id->state != ID_ROUTE)
 		return wrong_state(r, "resolve address and route");
 	err = check_private(in.param.private_len, id_is_datagram(id) ? 180 : 56, r);
+	if (!err)
+		err = quota_take_one(s, CTL_CONNECTIONS, r->why);
 	if (err)
 		return err;
 	len = with_header(id, &in.param, data);
 	id->resp_res = in.param.responder_resources;
 	id->init_depth = in.param.initiator_depth;
 	if (id_is_datagram(id))
-		err = cm_sidr(id->all->cm, &id->path, service_id(id, id->remote.port), data, len,
-			id->handle, &id->conn, loop_now_ns());
+		err = connect_datagrams(id, data, len);
 	else
 		err = connect_stream(id, &in.param, data, len, r);
-	if (err)
+	if (err) {
+		quota_give_one(s, CTL_CONNECTIONS);
 		return r->why[0] ? err
 				 : refuse(r->why, err, "rocid has no room for another connection");
+	}
 	id->state = ID_CONNECT;
 	id->active = true;
 	return 0;

@@ -13,9 +13,9 @@
 #include "refuse.h"
 #include "session/ids.h"
 #include "worker.h"
-#include "wheel.h"
 
-#define NS_PER_MS 1000000ull
+#define NS_PER_MS	   1000000ull
+#define RESOLVE_TICK_SHIFT 20u /* 1 ms, the unit of the timeouts */
 
 struct connections *connections_create(struct ctl *ctl)
 {
@@ -28,33 +28,22 @@ struct connections *connections_create(struct ctl *ctl)
 	handles_init(&all->channels, HANDLES_MAX);
 	for (unsigned i = 0; i < BIND_BUCKETS; i++)
 		list_init(&all->bound[i]);
-	list_init(&all->resolving);
+	for (unsigned i = 0; i < SESSION_MAX; i++)
+		list_init(&all->lookups[i]);
+	wheel_init(&all->resolving, RESOLVE_TICK_SHIFT, loop_now_ns());
 	return all;
-}
-
-/* Rejects a request that no program can receive, because ids or memory are short, or whose address
- * family its listener does not serve. */
-static void refuse_request(struct connections *all)
-{
-	uint64_t now = loop_now_ns();
-	uint32_t conn = all->refused;
-
-	all->refused = 0;
-	if (!conn)
-		return;
-	cm_reject(all->cm, conn, all->reason, NULL, 0, now);
-	cm_destroy(all->cm, conn, now);
 }
 
 static void mad_arrived(void *arg, const struct cm_path *from, const uint8_t *mad, size_t len)
 {
 	struct connections *all = arg;
 
-	all->fresh = NULL;
+	all->fresh = all->withdrawn = NULL;
 	cm_mad(all->cm, from, mad, len, loop_now_ns());
+	if (all->withdrawn)
+		id_destroy(all->withdrawn);
 	if (all->fresh)
 		cm_adopt(all->cm, all->fresh->conn, all->fresh->handle);
-	refuse_request(all);
 }
 
 static void send_mad(void *arg, const struct cm_path *to, const uint8_t mad[MAD_LEN])
@@ -144,7 +133,7 @@ void connections_addresses_changed(struct ctl *ctl, uint32_t port)
 			id_check_address(id);
 }
 
-int connections_poll(struct ctl *ctl, uint64_t now_ms)
+int connections_poll(struct ctl *ctl)
 {
 	struct connections *all = ctl->connections;
 	uint64_t now = loop_now_ns();
@@ -156,8 +145,9 @@ int connections_poll(struct ctl *ctl, uint64_t now_ms)
 		gsi_poll(&all->gsi);
 	if (cm_deadline(all->cm) <= now)
 		cm_expire(all->cm, now);
+	lookups_expire(all, now);
 	wait = all->gsi.more ? 0 : wait_until(cm_deadline(all->cm), now);
 	if (gsi_flush(&all->gsi))
 		wait = loop_sooner(wait, 1);
-	return loop_sooner(wait, resolving_poll(all, now_ms));
+	return loop_sooner(wait, wait_until(wheel_deadline(&all->resolving), now));
 }

@@ -13,18 +13,15 @@
 #include "cm.h"
 #include "list.h"
 #include "session/handles.h"
+#include "wheel.h"
 
 struct ctl;
 struct session;
 struct session_ops;
 
-/** Both ends of all QPs of a rocid, and as many connections that are ending. */
-#define CONNECTIONS_MAX	 32768u
-#define CM_LISTENERS_MAX 4096u
-#define CM_SESSION_IDS	 22000u /* ids per application, including requests that it has not read */
 /** The backlog of a program that specifies none, and the maximum. `cmtime -c 10000` sends so many
  *  before its server runs; a peer and a program may have as many, see cm_half_room() and
- *  CM_SESSION_IDS. */
+ *  SESSION_CM_ID_MAX. */
 #define CM_BACKLOG_DEFAULT 10240u
 /** So many REQs may arrive before a program can run: a shorter backlog would refuse some of them.
  */
@@ -42,12 +39,11 @@ struct connections {
 	struct handles ids;	 /* of all sessions */
 	struct handles channels; /* likewise */
 	struct list bound[BIND_BUCKETS];
-	struct list resolving;	    /* a RESOLVE_ADDR with a deadline */
-	uint32_t used[SESSION_MAX]; /* ids, by session slot */
-	/* for the MAD that lib/cm is processing: */
-	uint32_t refused;    /* a new connection for which no id could be created; 0: none */
-	enum cm_rej reason;  /* the reason */
-	struct cm_id *fresh; /* a new connection */
+	struct list lookups[SESSION_MAX]; /* lookup.c, by session slot */
+	struct wheel resolving;		  /* the timeouts of RESOLVE_ADDR */
+	/* Of the MAD that lib/cm processes: */
+	struct cm_id *fresh;	 /* the new connection */
+	struct cm_id *withdrawn; /* the connection whose request is taken back before it was read */
 };
 
 /** @return a struct without connections, or NULL. */
@@ -63,7 +59,7 @@ void connections_close(struct connections *all);
 void connections_destroy(struct connections *all);
 
 /** @return milliseconds until it must be called again, -1: never. */
-int connections_poll(struct ctl *ctl, uint64_t now_ms);
+int connections_poll(struct ctl *ctl);
 
 /** The GID table of port @p port has changed: notifies ids whose address no longer exists. */
 void connections_addresses_changed(struct ctl *ctl, uint32_t port);

@@ -7,6 +7,7 @@
 #include "cm/id.h"
 #include "config/parts.h"
 #include "session/failures.h"
+#include "session/quota.h"
 
 static void copy_private(struct abi_cm_param *p, const uint8_t *data, size_t len)
 {
@@ -101,25 +102,34 @@ static uint8_t qp_type_asked(const struct cm_event *e)
 	}
 }
 
-static struct cm_id *new_id(struct connections *all, const struct cm_event *e, struct cma_hdr *h)
+/* @return 0, or the reason to refuse a request to @p l, which may be NULL. */
+static enum cm_rej unfit(const struct cm_id *l, const struct cm_event *e, struct cma_hdr *h)
 {
-	struct cm_id *l = handle_get(&all->ids, (uint32_t)e->cookie), *id;
-
-	all->reason = CM_REJ_INVALID_SERVICE_ID;
 	if (!l || e->private_len < CMA_HDR_LEN || !cma_read(h, e->private_data) ||
 		!family_fits(l, h))
-		return NULL;
-	all->reason = CM_REJ_CONSUMER; /* as in Linux */
+		return CM_REJ_INVALID_SERVICE_ID;
 	if (l->qp_type != qp_type_asked(e))
+		return CM_REJ_CONSUMER; /* as in Linux */
+	if (gsi_pkey_index(l->all->ctl, e->path) < 0)
+		return CM_REJ_INVALID_GID; /* as in Linux: there is no reason for P_Keys */
+	return 0;
+}
+
+/* @return the id of a new connection with its event, which is not raised yet, in @p n; NULL: no
+ * room. */
+static struct cm_id *new_id(const struct cm_id *l, const struct cm_event *e, struct cm_note **n)
+{
+	const struct abi_cm_create_id in = {.ps = l->ps, .qp_type = l->qp_type, .uid = l->uid};
+	char why[ABI_SENTENCE_MAX];
+	struct cm_id *id;
+
+	if (id_create(l->channel, &in, &id, why))
 		return NULL;
-	all->reason = CM_REJ_INVALID_GID; /* as in Linux: there is no reason for P_Keys */
-	if (gsi_pkey_index(all->ctl, e->path) < 0)
+	*n = note_new(id, ABI_CM_CONNECT_REQUEST, 0);
+	if (!*n || quota_take_one(l->channel->session, CTL_CONNECTIONS, why)) {
+		id_destroy(id);
 		return NULL;
-	all->reason = CM_REJ_NO_RESOURCES;
-	id = id_create(l->channel, l->ps, l->qp_type, l->uid);
-	if (!id)
-		return NULL;
-	take_addresses(id, l, h);
+	}
 	id->parent = l->handle;
 	id->path = *e->path;
 	id->has_path = true;
@@ -129,20 +139,20 @@ static struct cm_id *new_id(struct connections *all, const struct cm_event *e, s
 	return id;
 }
 
-static void on_request(struct connections *all, const struct cm_event *e)
+static enum cm_rej on_request(struct connections *all, const struct cm_event *e)
 {
+	struct cm_id *l = handle_get(&all->ids, (uint32_t)e->cookie), *id;
 	struct cma_hdr h;
-	struct cm_id *id = new_id(all, e, &h), *l;
-	struct cm_note *n = id ? note_new(id, ABI_CM_CONNECT_REQUEST, 0) : NULL;
+	enum cm_rej reason = unfit(l, e, &h);
+	struct cm_note *n;
 
-	if (!n) { /* the caller of lib/cm rejects it, and destroys the id if there is one */
-		all->refused = e->id;
-		if (id)
-			id->conn = 0, id_destroy(id);
-		return;
-	}
+	if (reason)
+		return reason;
+	id = new_id(l, e, &n);
+	if (!id)
+		return CM_REJ_NO_RESOURCES;
+	take_addresses(id, l, &h);
 	all->fresh = id;
-	l = handle_get(&all->ids, id->parent);
 	id->request = n;
 	list_del(&n->of);
 	list_push(&l->events, &n->of);
@@ -156,6 +166,7 @@ static void on_request(struct connections *all, const struct cm_event *e)
 	}
 	copy_private(&n->event.param, e->private_data + CMA_HDR_LEN, e->private_len - CMA_HDR_LEN);
 	note_raise(n);
+	return 0;
 }
 
 /* --- connections with a program --------------------------------------------------------------- */
@@ -198,18 +209,9 @@ static bool taken_back(const struct cm_id *id, const struct cm_event *e)
 	return id->active && !id->confirmed && e->mad && mad_attr(e->mad) == CM_REJ;
 }
 
-void connections_event(void *arg, const struct cm_event *e)
+/* Tells the program of @p id. */
+static void on_event(struct cm_id *id, const struct cm_event *e)
 {
-	struct connections *all = arg;
-	struct cm_id *id;
-
-	if (e->type == CM_EV_REQ || e->type == CM_EV_SIDR_REQ) {
-		on_request(all, e);
-		return;
-	}
-	id = handle_get(&all->ids, (uint32_t)e->cookie);
-	if (!id || id->conn != e->id)
-		return;
 	switch (e->type) {
 	case CM_EV_REP:
 		raise_with(id, e, ABI_CM_CONNECT_RESPONSE, 0);
@@ -235,4 +237,23 @@ void connections_event(void *arg, const struct cm_event *e)
 	default:
 		on_sidr_rep(id, e);
 	}
+}
+
+enum cm_rej connections_event(void *arg, const struct cm_event *e)
+{
+	struct connections *all = arg;
+	struct cm_id *id;
+
+	if (e->type == CM_EV_REQ || e->type == CM_EV_SIDR_REQ)
+		return on_request(all, e);
+	id = handle_get(&all->ids, (uint32_t)e->cookie);
+	if (!id || id->conn != e->id)
+		return 0;
+	/* Nothing of a request that no program has read may outlast it: it left the backlog, so a
+	 * peer could otherwise take all that the listener's user may have. */
+	if (e->type == CM_EV_REJECTED && id->request)
+		all->withdrawn = id;
+	else
+		on_event(id, e);
+	return 0;
 }

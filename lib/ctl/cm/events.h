@@ -3,11 +3,9 @@
 #ifndef CM_EVENTS_H
 #define CM_EVENTS_H
 
-#include <stdint.h>
-
-struct cm_event;
+#include "cm.h"
 
 /** For struct cm_ops; @p arg is the struct connections. */
-void connections_event(void *arg, const struct cm_event *e);
+enum cm_rej connections_event(void *arg, const struct cm_event *e);
 
 #endif

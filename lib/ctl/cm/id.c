@@ -73,17 +73,30 @@ struct cm_note *note_new(struct cm_id *id, uint32_t type, int32_t status)
 	return n;
 }
 
-int id_may_raise(const struct cm_id *id, char why[ABI_SENTENCE_MAX])
+int note_asked(struct cm_id *id, uint32_t type, struct cm_note **n, char why[ABI_SENTENCE_MAX])
 {
-	if (id->unread < CM_UNREAD_MAX)
-		return 0;
-	return refuse(why, -ENOBUFS,
-		"%u events of this id are unread: read them from its channel first", id->unread);
+	int err;
+
+	if (id->unread >= CM_UNREAD_MAX)
+		return refuse(why, -ENOBUFS,
+			"%u events of this id are unread: read them from its channel first",
+			id->unread);
+	err = quota_take_one(id->channel->session, CTL_CM_EVENTS, why);
+	if (err)
+		return err;
+	*n = note_new(id, type, 0);
+	if (!*n) {
+		quota_give_one(id->channel->session, CTL_CM_EVENTS);
+		return refuse_memory(why);
+	}
+	(*n)->charged = true;
+	return 0;
 }
 
-/* After this it is on no queue. */
-static void note_free(struct cm_note *n)
+void note_free(struct cm_note *n)
 {
+	if (n->charged)
+		quota_give_one(n->id->channel->session, CTL_CM_EVENTS);
 	if (n->id->request == n)
 		n->id->request = NULL;
 	n->id->unread--;
@@ -132,6 +145,8 @@ static void move_events(struct cm_id *id, struct cm_channel *to)
 	for (struct list *l = id->events.next; l != &id->events; l = l->next) {
 		struct cm_note *n = container_of(l, struct cm_note, of);
 
+		if (n == id->answer) /* not raised yet */
+			continue;
 		list_del(&n->node);
 		list_push(&to->events, &n->node);
 	}
@@ -159,11 +174,10 @@ int cmd_cm_get_event(struct cm_channel *ch, const struct request *q, struct repl
 
 /* --- ids -------------------------------------------------------------------------------------- */
 
-struct cm_id *id_create(struct cm_channel *ch, uint16_t ps, uint8_t qp_type, uint64_t uid)
+/* @return an id with a handle and a starting PSN, or NULL. */
+static struct cm_id *id_new(struct connections *all)
 {
-	struct connections *all = ch->session->ctl->connections;
-	uint32_t *used = &all->used[ch->session->slot];
-	struct cm_id *id = *used < CM_SESSION_IDS ? calloc(1, sizeof(*id)) : NULL;
+	struct cm_id *id = calloc(1, sizeof(*id));
 
 	if (!id)
 		return NULL;
@@ -171,18 +185,35 @@ struct cm_id *id_create(struct cm_channel *ch, uint16_t ps, uint8_t qp_type, uin
 		free(id);
 		return NULL;
 	}
-	++*used;
 	id->psn &= 0xFFFFFF;
 	id->all = all;
-	id->channel = ch;
-	id->ps = ps;
-	id->qp_type = qp_type;
-	id->uid = uid;
 	list_init(&id->events);
 	list_init(&id->bind_node);
-	list_init(&id->resolve_node);
-	list_push(&ch->ids, &id->node);
+	list_init(&id->lookup_node);
+	wheel_timer_init(&id->deadline);
 	return id;
+}
+
+int id_create(struct cm_channel *ch, const struct abi_cm_create_id *in, struct cm_id **made,
+	char why[ABI_SENTENCE_MAX])
+{
+	int err = quota_take_one(ch->session, CTL_CM_IDS, why);
+	struct cm_id *id;
+
+	if (err)
+		return err;
+	id = id_new(ch->session->ctl->connections);
+	if (!id) {
+		quota_give_one(ch->session, CTL_CM_IDS);
+		return refuse_memory(why);
+	}
+	id->channel = ch;
+	id->ps = in->ps;
+	id->qp_type = in->qp_type;
+	id->uid = in->uid;
+	list_push(&ch->ids, &id->node);
+	*made = id;
+	return 0;
 }
 
 /* @return a new connection of the listener whose request no program has received, or NULL. */
@@ -228,21 +259,25 @@ static void migrate(struct cm_id *id, struct cm_channel *to)
 
 void id_destroy(struct cm_id *id)
 {
+	struct session *s = id->channel->session;
 	struct connections *all = id->all;
 	uint64_t now = loop_now_ns();
 
 	if (id->state == ID_LISTEN) {
 		drop_requests(id);
 		cm_unlisten(all->cm, id->listener, now);
+		quota_give_one(s, CTL_LISTENERS);
 	}
 	id_stop_resolving(id);
-	if (id->conn)
+	if (id->conn) {
 		cm_destroy(all->cm, id->conn, now);
+		quota_give_one(s, CTL_CONNECTIONS);
+	}
 	id_unbind(id);
 	drop_events(id);
 	list_del(&id->node);
 	handle_del(&all->ids, id->handle);
-	all->used[id->channel->session->slot]--;
+	quota_give_one(s, CTL_CM_IDS);
 	free(id);
 }
 
@@ -259,6 +294,7 @@ int cmd_cm_create_id(struct cm_channel *ch, const struct request *q, struct repl
 	struct abi_cm_create_id in;
 	struct abi_handle_reply out;
 	struct cm_id *id;
+	int err;
 
 	memcpy(&in, q->body, sizeof(in));
 	if (in.ps != ABI_CM_PS_TCP && in.ps != ABI_CM_PS_UDP && in.ps != ABI_CM_PS_IB &&
@@ -270,11 +306,9 @@ int cmd_cm_create_id(struct cm_channel *ch, const struct request *q, struct repl
 			"a QP of type %u does not belong to port space 0x%x: UD to UDP and IPoIB, "
 			"others to TCP",
 			in.qp_type, in.ps);
-	id = id_create(ch, in.ps, in.qp_type, in.uid);
-	if (!id)
-		return refuse(r->why, -ENOMEM,
-			"no room for another CM id: an application may have %u, so destroy some",
-			CM_SESSION_IDS);
+	err = id_create(ch, &in, &id, r->why);
+	if (err)
+		return err;
 	out.handle = id->handle;
 	reply_body(r, &out, sizeof(out));
 	return 0;

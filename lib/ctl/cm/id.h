@@ -11,9 +11,11 @@
 #include "abi_cm.h"
 #include "cm.h"
 #include "list.h"
-#include "net/neigh.h"
+#include "wheel.h"
 
+struct cm_lookup;
 struct connections;
+struct dest_key;
 struct reply;
 struct request;
 struct session;
@@ -67,10 +69,11 @@ struct cm_id {
 	uint32_t parent;   /* handle of the listener of a new id; 0: none */
 	uint32_t psn;	   /* the peer's starting PSN */
 	uint8_t resp_res, init_depth;
-	/* RESOLVE_ADDR */
-	struct neigh_query query;
-	struct list resolve_node;
-	uint64_t deadline_ms;
+	/* in ID_RESOLVING */
+	struct cm_note *answer; /* the event that will be raised */
+	struct cm_lookup *lookup;
+	struct list lookup_node;     /* in cm_lookup.ids */
+	struct wheel_timer deadline; /* on connections.resolving */
 };
 
 /** An event that waits for CM_GET_EVENT. */
@@ -80,6 +83,7 @@ struct cm_note {
 	struct cm_id *id;     /* the subject */
 	struct cm_id *counts; /* the id whose `reported` includes it: for a CONNECT_REQUEST, the
 				 listener */
+	bool charged;	      /* to CTL_CM_EVENTS */
 	struct abi_cm_event event;
 };
 
@@ -93,8 +97,9 @@ static inline bool id_is_datagram(const struct cm_id *id)
 struct cm_id *id_named(struct session *s, uint32_t handle, struct reply *r);
 struct cm_channel *channel_named(struct session *s, uint32_t handle, struct reply *r);
 
-/** @return a new id on @p ch, or NULL: no room. */
-struct cm_id *id_create(struct cm_channel *ch, uint16_t ps, uint8_t qp_type, uint64_t uid);
+/** Creates an id on @p ch.  @return 0 or a negative errno with a sentence. */
+int id_create(struct cm_channel *ch, const struct abi_cm_create_id *in, struct cm_id **id,
+	char why[ABI_SENTENCE_MAX]);
 
 /** Destroys it in any state; the peer is notified. */
 void id_destroy(struct cm_id *id);
@@ -105,8 +110,12 @@ void channel_destroy(struct cm_channel *ch);
 /** @return an event for @p id, to be filled in and raised; NULL: out of memory. */
 struct cm_note *note_new(struct cm_id *id, uint32_t type, int32_t status);
 
-/** @return 0, or -ENOBUFS with a sentence: too many events of the id are unread. */
-int id_may_raise(const struct cm_id *id, char why[ABI_SENTENCE_MAX]);
+/** The same for a command that will raise it; it is charged while it is unread.
+ *  @return 0, or a negative errno with a sentence, -ENOBUFS if too many are unread. */
+int note_asked(struct cm_id *id, uint32_t type, struct cm_note **n, char why[ABI_SENTENCE_MAX]);
+
+/** Frees an event, raised or not. */
+void note_free(struct cm_note *n);
 
 /** Appends the event to the queue of the id's channel. */
 void note_raise(struct cm_note *n);
@@ -131,14 +140,25 @@ bool addr_has_device(const struct abi_cm_addr *a);
 
 /* resolve.c */
 
+/** Ends a RESOLVE_ADDR: raises its event. */
+void id_resolved(struct cm_id *id, int err, const char *why);
 /** Cancels a RESOLVE_ADDR. */
 void id_stop_resolving(struct cm_id *id);
-/** @return milliseconds until the next deadline; -1: none. */
-int resolving_poll(struct connections *all, uint64_t now_ms);
 /** Sets the device of @p id from its local address, if a port has that. */
 bool id_take_device(struct cm_id *id);
 /** Raises ADDR_CHANGE, once, if no port has the address of @p id any more. */
 void id_check_address(struct cm_id *id);
+
+/* lookup.c */
+
+/** Has the kernel resolve the destination of @p id.
+ *  @return 0: it is resolved; -EINPROGRESS: id_resolved() will be called, within @p timeout_ms (0:
+ *  the default); another negative errno with a sentence. */
+int lookup_begin(struct cm_id *id, const struct dest_key *key, uint32_t timeout_ms,
+	char why[ABI_SENTENCE_MAX]);
+void lookup_cancel(struct cm_id *id);
+/** Ends those whose time is over at @p now (ns). */
+void lookups_expire(struct connections *all, uint64_t now);
 
 /* why.c */
 

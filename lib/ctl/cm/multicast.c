@@ -41,12 +41,9 @@ int cmd_cm_join(struct cm_id *id, const struct request *q, struct reply *r)
 		return refuse(r->why, -EINVAL, "only ids of UDP and IPoIB can join groups");
 	if (av_is_unicast(in.addr.ip))
 		return refuse(r->why, -EINVAL, "the address is not a multicast address");
-	err = id_may_raise(id, r->why);
+	err = note_asked(id, ABI_CM_MULTICAST_JOIN, &n, r->why);
 	if (err)
 		return err;
-	n = note_new(id, ABI_CM_MULTICAST_JOIN, 0);
-	if (!n)
-		return refuse_memory(r->why);
 	n->event.uid = in.uid;
 	n->event.param.qpn = QPN_MULTICAST;
 	n->event.param.qkey = QKEY_RDMA_UDP;

@@ -17,8 +17,7 @@
 #include "verbs/av.h"
 #include "verbs/dest.h"
 
-#define RESOLVE_DEFAULT_MS 2000u
-#define HOP_LIMIT	   64u
+#define HOP_LIMIT 64u
 
 /* A GID table entry and its port. */
 struct place {
@@ -147,8 +146,7 @@ void id_stop_resolving(struct cm_id *id)
 {
 	if (id->state != ID_RESOLVING)
 		return;
-	neigh_cancel(&id->query);
-	list_del(&id->resolve_node);
+	lookup_cancel(id);
 	id->state = ID_IDLE;
 }
 
@@ -165,43 +163,21 @@ static void unchoose(struct cm_id *id)
 }
 
 /* As in Linux, the failure is reported as a timeout, whatever ARP says. */
-static void finish(struct cm_id *id, int err, const char *why)
+void id_resolved(struct cm_id *id, int err, const char *why)
 {
+	struct cm_note *n = id->answer;
+
 	if (err == -EHOSTUNREACH)
 		err = -ETIMEDOUT;
-	if (id->state == ID_RESOLVING)
-		list_del(&id->resolve_node);
 	if (err)
 		unchoose(id);
 	id->state = err ? ID_IDLE : ID_ADDR;
-	id_raise(id, err ? ABI_CM_ADDR_ERROR : ABI_CM_ADDR_RESOLVED, err, why);
-}
-
-static void resolved(struct neigh_query *q, int err, const char *why)
-{
-	finish(container_of(q, struct cm_id, query), err, why);
-}
-
-int resolving_poll(struct connections *all, uint64_t now_ms)
-{
-	struct list *l = all->resolving.next;
-	int wait = -1;
-
-	while (l != &all->resolving) {
-		struct cm_id *id = container_of(l, struct cm_id, resolve_node);
-
-		l = l->next;
-		if (now_ms < id->deadline_ms) {
-			wait = loop_sooner(wait, (int)(id->deadline_ms - now_ms));
-			continue;
-		}
-		neigh_cancel(&id->query);
-		finish(id, -ETIMEDOUT,
-			"no neighbour answered for the address in time: check that the peer is up, "
-			"and "
-			"the address");
-	}
-	return wait;
+	id->answer = NULL;
+	n->event.event = err ? ABI_CM_ADDR_ERROR : ABI_CM_ADDR_RESOLVED;
+	n->event.status = err;
+	if (err)
+		snprintf(n->event.why, sizeof(n->event.why), "%s", why);
+	note_raise(n);
 }
 
 /* Stores the address on the wire; for a loopback address, that is the device's. */
@@ -216,23 +192,19 @@ static int look_up(struct cm_id *id, uint32_t timeout_ms, char why[ABI_SENTENCE_
 	struct ctl *ctl = id->all->ctl;
 	struct dest_key key = {
 		.port = id->path.port, .sgid = (uint32_t)gsi_sgid_index(ctl, &id->path)};
-	bool local;
 	int err;
 
 	memcpy(key.dgid, id->path.remote, 16);
-	id->query = (struct neigh_query){.done = resolved};
-	err = dest_find(ctl, &key, &id->query, &local, why);
+	err = lookup_begin(id, &key, timeout_ms, why);
 	if (err == -EINPROGRESS) {
 		id->state = ID_RESOLVING;
-		id->deadline_ms = loop_now_ms() + (timeout_ms ? timeout_ms : RESOLVE_DEFAULT_MS);
-		list_push(&id->all->resolving, &id->resolve_node);
 		return 0;
 	}
-	if (err == -ENETUNREACH) {
+	if (err == -ENETUNREACH || err == -EBUSY) {
 		unchoose(id);
 		return err;
 	}
-	finish(id, err, err ? why : NULL);
+	id_resolved(id, err, why);
 	return 0;
 }
 
@@ -281,6 +253,25 @@ static int take_source(
 	return 0;
 }
 
+/* id->answer waits to be raised. */
+static int resolve(struct cm_id *id, const struct abi_cm_resolve_addr *in, struct reply *r)
+{
+	int err = take_source(id, in, r->why);
+
+	if (err == -ENODEV) { /* an event, as in Linux */
+		id_resolved(id, err, r->why);
+		return 0;
+	}
+	if (err)
+		return err;
+	set_remote(id, &in->dst);
+	if (!av_is_unicast(id->path.remote)) { /* for a group, there is no neighbour to query */
+		id_resolved(id, 0, NULL);
+		return 0;
+	}
+	return look_up(id, in->timeout_ms, r->why);
+}
+
 int cmd_cm_resolve_addr(struct cm_id *id, const struct request *q, struct reply *r)
 {
 	struct abi_cm_resolve_addr in;
@@ -293,21 +284,15 @@ int cmd_cm_resolve_addr(struct cm_id *id, const struct request *q, struct reply 
 	if (in.dst.family != 4 && in.dst.family != 6)
 		return refuse(
 			r->why, -EINVAL, "an address has family 4 or 6, not %u", in.dst.family);
-	err = id_may_raise(id, r->why);
-	if (!err)
-		err = take_source(id, &in, r->why);
-	if (err == -ENODEV) { /* an event, as in Linux */
-		finish(id, err, r->why);
-		return 0;
-	}
+	err = note_asked(id, ABI_CM_ADDR_RESOLVED, &id->answer, r->why);
 	if (err)
 		return err;
-	set_remote(id, &in.dst);
-	if (!av_is_unicast(id->path.remote)) { /* for a group, there is no neighbour to query */
-		finish(id, 0, NULL);
-		return 0;
+	err = resolve(id, &in, r);
+	if (err) {
+		note_free(id->answer);
+		id->answer = NULL;
 	}
-	return look_up(id, in.timeout_ms, r->why);
+	return err;
 }
 
 int cmd_cm_resolve_route(struct cm_id *id, const struct request *q, struct reply *r)

@@ -89,6 +89,11 @@ void capacity_of_machine(uint64_t capacity[CTL_KINDS])
 		[CTL_MAPPINGS] = left(max_map_count(), own_mappings(), MAPPINGS_OWN),
 		[CTL_MEMORY] = memory(),
 		[CTL_LOOKUPS] = RESOLVE_MAX,
+		[CTL_CM_IDS] = CM_ID_MAX,
+		[CTL_CM_PORTS] = CM_PORT_MAX,
+		[CTL_LISTENERS] = CM_LISTENERS_MAX,
+		[CTL_CONNECTIONS] = CONNECTIONS_MAX,
+		[CTL_CM_EVENTS] = CM_EVENT_MAX,
 		[CTL_QUEUES] = memory() / QUEUES_OF_MEMORY,
 	};
 

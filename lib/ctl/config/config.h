@@ -78,6 +78,11 @@ enum ctl_kind {
 	CTL_MEMORY,	 /* bytes of mapped registered memory */
 	CTL_QUEUES,	 /* bytes of queues, rocid's private copies included */
 	CTL_LOOKUPS,	 /* destinations that the kernel is resolving */
+	CTL_CM_IDS,	 /* of RDMA CM, requests that are unread included */
+	CTL_CM_PORTS,	 /* that ids are bound to */
+	CTL_LISTENERS,
+	CTL_CONNECTIONS, /* of ids, until the id is destroyed */
+	CTL_CM_EVENTS,	 /* unread, that commands have asked for */
 	CTL_KINDS
 };
 

@@ -52,6 +52,15 @@ static const struct row rows[CTL_KINDS] = {
 		"--max-user-memory", 0, 4, true},
 	[CTL_LOOKUPS] = {"pending destination lookups", "wait for some", NULL, NULL,
 		SESSION_RESOLVE_MAX, 4, false},
+	[CTL_CM_IDS] = {"CM ids", "destroy some", NULL, NULL, SESSION_CM_ID_MAX, 4, false},
+	[CTL_CM_PORTS] = {"bound ports of CM ids", "destroy some ids", NULL, NULL,
+		SESSION_CM_PORT_MAX, 4, false},
+	[CTL_LISTENERS] = {"CM listeners", "destroy some", NULL, NULL, SESSION_LISTENER_MAX, 4,
+		false},
+	[CTL_CONNECTIONS] = {"connections", "end some", "--max-connections",
+		"--max-user-connections", SESSION_CONNECTION_MAX, 4, false},
+	[CTL_CM_EVENTS] = {"unread CM events", "read some", NULL, NULL, SESSION_CM_EVENT_MAX, 4,
+		false},
 	[CTL_QUEUES] = {"MB of queues", "ask for shorter ones", "--max-queues", "--max-user-queues",
 		SESSION_QUEUE_MB, 4, true},
 };
@@ -62,7 +71,9 @@ const char *const quota_limit_names[] = {"sessions", "qps", "cqs", "mrs", "queue
 	"pds", "srqs", "xrcds", "ahs", "attachments", "channels", "user_qps", "user_memory_mb",
 	"user_cqs", "user_mrs", "user_queues_mb", "user_pds", "user_srqs", "user_xrcds", "user_ahs",
 	"user_groups", "user_attachments", "user_descriptors", "user_mappings", "lookups",
-	"user_lookups", NULL};
+	"user_lookups", "connections", "cm_ids", "cm_ports", "listeners", "cm_events",
+	"user_connections", "user_cm_ids", "user_cm_ports", "user_listeners", "user_cm_events",
+	NULL};
 
 /* In the order of the names. */
 static const struct {
@@ -96,6 +107,16 @@ static const struct {
 	{CTL_MAPPINGS, true},
 	{CTL_LOOKUPS, false},
 	{CTL_LOOKUPS, true},
+	{CTL_CONNECTIONS, false},
+	{CTL_CM_IDS, false},
+	{CTL_CM_PORTS, false},
+	{CTL_LISTENERS, false},
+	{CTL_CM_EVENTS, false},
+	{CTL_CONNECTIONS, true},
+	{CTL_CM_IDS, true},
+	{CTL_CM_PORTS, true},
+	{CTL_LISTENERS, true},
+	{CTL_CM_EVENTS, true},
 };
 
 _Static_assert(ARRAY_SIZE(places) + 1 == ARRAY_SIZE(quota_limit_names), "each limit has a name");
@@ -268,6 +289,8 @@ static int error_of(enum ctl_kind kind)
 		return -EUSERS;
 	case CTL_LOOKUPS: /* temporary */
 		return -EBUSY;
+	case CTL_CM_EVENTS: /* as of one id */
+		return -ENOBUFS;
 	default:
 		return -EDQUOT;
 	}

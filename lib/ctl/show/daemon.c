@@ -46,7 +46,8 @@ static uint32_t count_keys(const struct mr_table *t)
 }
 
 struct sum {
-	json_int_t sessions, mrs, cqs, srqs, qps, channels, bytes, mr_bytes, resolving;
+	json_int_t sessions, mrs, cqs, srqs, qps, channels, bytes, mr_bytes, resolving, cm_ids,
+		connections;
 };
 
 static void add_session(struct sum *t, const struct session *s)
@@ -60,6 +61,8 @@ static void add_session(struct sum *t, const struct session *s)
 	t->bytes += (json_int_t)s->used[CTL_QUEUES];
 	t->mr_bytes += (json_int_t)s->used[CTL_MEMORY];
 	t->resolving += (json_int_t)s->used[CTL_LOOKUPS];
+	t->cm_ids += (json_int_t)s->used[CTL_CM_IDS];
+	t->connections += (json_int_t)s->used[CTL_CONNECTIONS];
 }
 
 /* Each value returns to zero once the last application has gone and its session is closed. */
@@ -88,6 +91,8 @@ static json_t *totals(struct ctl *ctl, const struct argument arg[])
 	put_int(&row, "queue_bytes", t.bytes);
 	put_int(&row, "mr_bytes", t.mr_bytes);
 	put_int(&row, "resolving", t.resolving);
+	put_int(&row, "cm_ids", t.cm_ids);
+	put_int(&row, "connections", t.connections);
 	return row_end(&row);
 }
 

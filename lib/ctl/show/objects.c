@@ -142,6 +142,8 @@ static bool next_session(
 	put_int(&row, "srqs", s->srqs.used);
 	put_int(&row, "qps", s->qps.used);
 	put_int(&row, "channels", s->channels.used);
+	put_int(&row, "cm_ids", s->used[CTL_CM_IDS]);
+	put_int(&row, "connections", s->used[CTL_CONNECTIONS]);
 	put_int(&row, "queue_bytes", s->used[CTL_QUEUES]);
 	put_int(&row, "mr_bytes", s->used[CTL_MEMORY]);
 	put_text(&row, "writers", writers[s->writers]);

@@ -866,10 +866,11 @@ static void drop_mad(void *arg, const struct cm_path *to, const uint8_t *mad)
 	(void)mad;
 }
 
-static void drop_event(void *arg, const struct cm_event *e)
+static enum cm_rej drop_event(void *arg, const struct cm_event *e)
 {
 	(void)arg;
 	(void)e;
+	return 0;
 }
 
 /* Connections that do not exist cost no memory, and those that follow each other that of one. */

@@ -36,7 +36,7 @@ static void send_mad(void *arg, const struct cm_path *to, const uint8_t *mad)
 	}
 }
 
-static void note(void *arg, const struct cm_event *e)
+static enum cm_rej note(void *arg, const struct cm_event *e)
 {
 	struct end *end = arg;
 	struct end_event *to = &end->event[end->events];
@@ -48,6 +48,7 @@ static void note(void *arg, const struct cm_event *e)
 	to->private_len = e->private_len;
 	if (e->private_len)
 		memcpy(to->private_data, e->private_data, e->private_len);
+	return e->type == CM_EV_REQ || e->type == CM_EV_SIDR_REQ ? end->refuses : 0;
 }
 
 static void address(uint8_t gid[16], unsigned end)

@@ -32,6 +32,7 @@ struct end {
 	struct cm_path to; /* the other */
 	struct end_event event[END_EVENTS];
 	unsigned events, taken;
+	enum cm_rej refuses;   /* new requests, for this reason */
 	uint8_t last[MAD_LEN]; /* MAD sent last */
 	unsigned sent;
 };

@@ -167,11 +167,37 @@ static void ids_tell_nothing(void **state)
 	assert_true(alike < CONNS / 4); /* 2 by chance, of 2016 pairs */
 }
 
+/* proves CM-12, SEC-03: of requests that those who listen refuse nothing is kept, and the answers
+ * are limited. */
+static void refused_requests(void **state)
+{
+	struct scene *s = *state;
+	uint8_t hdr[CMA_HDR_LEN];
+	uint32_t id;
+
+	s->b->refuses = CM_REJ_INVALID_GID;
+	request(s);
+	assert_int_equal(end_take(s->a, CM_EV_REJECTED)->reason, CM_REJ_INVALID_GID);
+	assert_int_equal(cm_get(s->b->last, CM_F_REJ_ARI_LEN), 16);
+	assert_memory_equal(cm_bytes(s->b->last, CM_F_REJ_ARI, NULL), s->b->to.local, 16);
+	cm_sidr(s->a->cm, &s->a->to, SIDR, hdr, end_cma(s->a, hdr), 5, &id, s->net->now);
+	memcpy(s->rep, s->a->last, MAD_LEN);
+	soon(s);
+	assert_int_equal(end_take(s->a, CM_EV_SIDR_REP)->reason, CM_SIDR_REJECT);
+	assert_int_equal(cm_used(s->b->cm), 0);
+	assert_int_equal(cm_half_open(s->b->cm), 0);
+	ends_run(s->net, s->net->now + 2000 * MS);
+	assert_int_equal(flood(s, s->b, s->req), cm_defaults().strangers);
+	assert_int_equal(flood(s, s->b, s->rep), 0);
+	assert_int_equal(cm_used(s->b->cm), 0);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {T(duplicates), T(duplicates_of_answers),
-		T(duplicates_of_lookups), T(rejected_by_guid), T(ids_tell_nothing)};
+		T(duplicates_of_lookups), T(rejected_by_guid), T(refused_requests),
+		T(ids_tell_nothing)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,7 +49,7 @@ static void peer_sends(void *arg, const struct cm_path *to, const uint8_t mad[MA
 	memcpy(m->mad, mad, MAD_LEN);
 }
 
-static void peer_hears(void *arg, const struct cm_event *e)
+static enum cm_rej peer_hears(void *arg, const struct cm_event *e)
 {
 	struct peer_event *to = &world.event[world.nevents++ % PEER_EVENTS];
 
@@ -57,6 +57,7 @@ static void peer_hears(void *arg, const struct cm_event *e)
 	*to = (struct peer_event){.type = e->type, .id = e->id, .reason = e->reason};
 	if (e->private_len)
 		memcpy(to->private_data, e->private_data, e->private_len);
+	return 0;
 }
 
 static struct cm_path turned(const struct cm_path *p)
@@ -183,10 +184,29 @@ void world_pass(struct world *w, uint64_t ms)
 
 	do {
 		w->now = RTE_MIN(end, w->now + 500 * MS);
-		connections_poll(w->ctl, w->now / MS);
+		connections_poll(w->ctl);
 		cm_expire(w->peer, w->now);
 		world_run(w);
 	} while (w->now < end);
+}
+
+void world_is_empty(struct world *w)
+{
+	static const enum ctl_kind kinds[] = {CTL_LOOKUPS, CTL_CM_IDS, CTL_CM_PORTS, CTL_LISTENERS,
+		CTL_CONNECTIONS, CTL_CM_EVENTS};
+
+	assert_int_equal(w->all->ids.used, 0);
+	assert_int_equal(w->all->channels.used, 0);
+	assert_int_equal(cm_half_open(w->all->cm), 0);
+	for (unsigned i = 0; i < BIND_BUCKETS; i++)
+		assert_true(list_empty(&w->all->bound[i]));
+	for (unsigned i = 0; i < SESSION_MAX; i++)
+		assert_true(list_empty(&w->all->lookups[i]));
+	for (unsigned i = 0; i < ARRAY_SIZE(kinds); i++)
+		assert_int_equal(w->ctl->sessions->quota.used[kinds[i]], 0);
+	assert_true(wheel_deadline(&w->all->resolving) == WHEEL_NEVER);
+	world_pass(w, 300 * 1000);
+	assert_int_equal(cm_used(w->all->cm), 0);
 }
 
 uint64_t world_sent(const struct world *w, enum cm_attr attr)

@@ -66,6 +66,9 @@ void world_run(struct world *w);
 /** Lets @p ms pass, with what is due. */
 void world_pass(struct world *w, uint64_t ms);
 
+/** Everything is as before the programs, once timers have run. */
+void world_is_empty(struct world *w);
+
 /** Gives rocid @p mad as from @p from. */
 void world_give(struct world *w, const struct cm_path *from, const uint8_t *mad);
 

@@ -52,7 +52,8 @@ static void options_parse__every_option(void **state)
 		      "--admin-mode 0640 --admin-group adm --max-sessions 3 --max-qps 4 "
 		      "--max-cqs 5 --max-mrs 6 --max-queues 7 --max-memory 8 "
 		      "--max-user-qps 9 --max-user-memory 10 --max-user-cqs 11 "
-		      "--max-user-mrs 12 --max-user-queues 13 --application-faults "
+		      "--max-user-mrs 12 --max-user-queues 13 --max-connections 14 "
+		      "--max-user-connections 15 --application-faults "
 		      "--application-macs --share eth0 "
 		      "--share 1=eth1 --gid 0,192.0.2.1 --gid 2,fd00::1,vid=7 --neigh "
 		      "0,192.0.2.1,02:00:00:00:00:0a --rocev1 --gso --mtu 0,4200 --ring-pair "
@@ -77,6 +78,8 @@ static void options_parse__every_option(void **state)
 	assert_int_equal(o.limits.user[CTL_CQS], 11);
 	assert_int_equal(o.limits.user[CTL_KEYS], 12);
 	assert_int_equal(o.limits.user[CTL_QUEUES], 13);
+	assert_int_equal(o.limits.session[CTL_CONNECTIONS], 14);
+	assert_int_equal(o.limits.user[CTL_CONNECTIONS], 15);
 	assert_true(o.application_faults);
 	assert_true(o.application_macs);
 	assert_string_equal(o.admin_group, "adm");
