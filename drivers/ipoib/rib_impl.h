@@ -11,6 +11,7 @@
 #include "cut.h"
 #include "ipoib.h"
 #include "merge.h"
+#include "pace.h"
 #include "rib.h"
 
 #define RIB_BURST  64u
@@ -100,8 +101,8 @@ struct rib {
 	uint64_t before[IPOIB_COUNTS]; /* of the sessions that have ended; the packet thread's */
 	_Atomic uint32_t ngroups, missing; /* groups joined, and not; written by the helper */
 	uint64_t tap_full;
-	uint64_t published, busy_at; /* when it did so, and had traffic, last */
-	uint32_t load;		     /* packets of a busy round, averaged, times LOAD_WEIGHT */
+	uint64_t published; /* when it did so last */
+	struct pace pace;
 };
 
 /** Says @p text on stderr, once in a row. */
