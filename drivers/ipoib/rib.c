@@ -269,7 +269,8 @@ static void publish(struct rib *r, bool up)
 	ipoib_set_mac(r->ipoib, r->mac);
 	for (unsigned i = 0; i < IPOIB_COUNTS; i++)
 		r->counts[i] = r->before[i] + session[i];
-	r->view = (struct rib_view){.up = up, .qpn = r->q.own.qpn, .tap_full = r->tap_full};
+	r->view = (struct rib_view){
+		.up = up, .qpn = r->q.own.qpn, .mtu = (uint32_t)r->mtu, .tap_full = r->tap_full};
 	if (up)
 		r->view.neighs = ipoib_neighs(r->ipoib);
 	memcpy(r->view.gid, r->q.own.gid, 16);

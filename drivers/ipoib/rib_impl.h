@@ -71,7 +71,7 @@ struct rib {
 	int wake_helper;     /* likewise */
 	int tap;	     /* -1: none */
 	int home;	     /* the network namespace that rocid was started in */
-	int mtu;	     /* the last that the port could carry */
+	int mtu;	     /* the last that the port could carry; written under lock */
 	char name[IFNAMSIZ]; /* that the netdev has now; under lock */
 	uint8_t mac[6];	     /* likewise */
 	uint32_t ifindex;
