@@ -59,6 +59,7 @@ bool ribs_show(void *arg, uint32_t i, json_t **element)
 	put_bool(&row, "up", v.up);
 	put_int(&row, "qpn", v.qpn);
 	put_text(&row, "gid", v.up ? gid_text(v.gid, gid) : "");
+	put_int(&row, "mtu", v.mtu);
 	put_int(&row, "neighbours", v.neighs);
 	put_int(&row, "groups", v.groups);
 	put_int(&row, "groups_missing", v.missing);

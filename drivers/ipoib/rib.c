@@ -22,13 +22,7 @@
 #define STEADY_NS 5000000000ull /* a session that lasted so long was of use */
 #define PUBLISH_NS \
 	50000000ull /* between two copies of the counters, and looks for events and the MAC */
-/* After traffic the thread polls for as long as an answer takes to come. An event of the completion
- * queue would be late: rocid's notifier, which sends it, looks each 50 us (lib/ctl/session). */
-#define LINGER_NS   200000u
-#define REST_NS	    100000000u
-#define STREAM	    8u	   /* packets per busy round: from so many on it is a stream */
-#define NAP_NS	    50000u /* between looks at a stream: some 15 packets at 5 Gb/s */
-#define LOAD_WEIGHT 8u	   /* of the rounds before in their average */
+#define REST_NS 100000000u
 
 void rib_say(struct rib *r, const char *text, ...)
 {
@@ -275,7 +269,8 @@ static void publish(struct rib *r, bool up)
 	ipoib_set_mac(r->ipoib, r->mac);
 	for (unsigned i = 0; i < IPOIB_COUNTS; i++)
 		r->counts[i] = r->before[i] + session[i];
-	r->view = (struct rib_view){.up = up, .qpn = r->q.own.qpn, .tap_full = r->tap_full};
+	r->view = (struct rib_view){
+		.up = up, .qpn = r->q.own.qpn, .mtu = (uint32_t)r->mtu, .tap_full = r->tap_full};
 	if (up)
 		r->view.neighs = ipoib_neighs(r->ipoib);
 	memcpy(r->view.gid, r->q.own.gid, 16);
@@ -355,51 +350,46 @@ static void rest(struct rib *r, uint64_t now, uint64_t ns)
 		r->gone = r->failed = true;
 }
 
-/* Answers are soon taken. A stream is not: while the thread sleeps, packets for many come together.
- */
-static bool streams(const struct rib *r)
+/* @return packets that were moved. */
+static uint32_t look(struct rib *r, uint64_t now)
 {
-	return r->load >= LOAD_WEIGHT * STREAM;
+	int n = from_wire(r, now);
+
+	take_answers(r, now);
+	waiting(r, now);
+	n += from_kernel(r, now);
+	ask(r, now);
+	now_and_then(r, now);
+	return (uint32_t)n;
 }
 
-static void notice(struct rib *r, uint32_t n, uint64_t now)
+static void wait_for_events(struct rib *r, uint64_t now)
 {
-	r->busy_at = now;
-	r->load += n - r->load / LOAD_WEIGHT;
-}
-
-/* The worker runs next, if it shares the CPU with this thread: it has something to send, or
- * something to come. @return whether to poll again. */
-static bool linger(struct rib *r, uint64_t now)
-{
-	if (now - r->busy_at >= LINGER_NS || streams(r))
-		return false;
-	sched_yield();
-	return true;
+	roci_req_notify_cq(r->q.cq, 0);
+	if (!from_wire(r, now) && !r->failed)
+		rest(r, now, REST_NS);
 }
 
 static void serve(struct rib *r)
 {
 	while (!r->failed && !atomic_load_explicit(&r->stop, memory_order_acquire)) {
-		uint64_t now = now_ns();
-		int n = from_wire(r, now);
+		struct pace_round round = {.now = now_ns()};
 
-		take_answers(r, now);
-		waiting(r, now);
-		n += from_kernel(r, now);
-		ask(r, now);
-		now_and_then(r, now);
-		if (n)
-			notice(r, (uint32_t)n, now);
-		if (linger(r, now) || n)
-			continue;
-		if (streams(r) && now - r->busy_at < LINGER_NS) {
-			rest(r, now, NAP_NS); /* a clock is cheaper than an event for each look */
-			continue;
+		round.packets = look(r, round.now);
+		round.full = !rib_send_slot(r);
+		switch (pace_next(&r->pace, &round)) {
+		case PACE_LOOK:
+			break;
+		case PACE_YIELD:
+			sched_yield();
+			break;
+		case PACE_NAP: /* a clock is cheaper than an event for each look */
+			rest(r, round.now, PACE_NAP_NS);
+			break;
+		case PACE_REST:
+			wait_for_events(r, round.now);
+			break;
 		}
-		roci_req_notify_cq(r->q.cq, 0);
-		if (!from_wire(r, now) && !r->failed)
-			rest(r, now, REST_NS);
 	}
 }
 
@@ -417,8 +407,8 @@ static void begin(struct rib *r)
 	r->asked.n = r->answered.n = r->unused.n = r->questions = 0;
 	r->cut.done = true;
 	r->merge.n = r->nspent = 0;
-	r->published = r->busy_at = 0;
-	r->load = 0;
+	r->published = 0;
+	pace_begin(&r->pace, now_ns());
 	r->failed = r->gone = false;
 	atomic_store(&r->asked_port, false);
 	atomic_store(&r->outdated, false);

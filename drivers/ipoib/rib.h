@@ -51,6 +51,7 @@ struct rib_view {
 	bool up;	     /* it has a QP and its netdev */
 	uint32_t qpn;
 	uint8_t gid[16];
+	uint32_t mtu;	   /* that rocid last found there, of those that the port carries */
 	uint32_t neighs;   /* entries of the table of neighbours */
 	uint32_t groups;   /* that the kernel joined */
 	uint32_t missing;  /* likewise, but they are not received: too many, or refused */

@@ -11,6 +11,7 @@
 #include "cut.h"
 #include "ipoib.h"
 #include "merge.h"
+#include "pace.h"
 #include "rib.h"
 
 #define RIB_BURST  64u
@@ -70,7 +71,7 @@ struct rib {
 	int wake_helper;     /* likewise */
 	int tap;	     /* -1: none */
 	int home;	     /* the network namespace that rocid was started in */
-	int mtu;	     /* the last that the port could carry */
+	int mtu;	     /* the last that the port could carry; written under lock */
 	char name[IFNAMSIZ]; /* that the netdev has now; under lock */
 	uint8_t mac[6];	     /* likewise */
 	uint32_t ifindex;
@@ -100,8 +101,8 @@ struct rib {
 	uint64_t before[IPOIB_COUNTS]; /* of the sessions that have ended; the packet thread's */
 	_Atomic uint32_t ngroups, missing; /* groups joined, and not; written by the helper */
 	uint64_t tap_full;
-	uint64_t published, busy_at; /* when it did so, and had traffic, last */
-	uint32_t load;		     /* packets of a busy round, averaged, times LOAD_WEIGHT */
+	uint64_t published; /* when it did so last */
+	struct pace pace;
 };
 
 /** Says @p text on stderr, once in a row. */

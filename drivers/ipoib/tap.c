@@ -139,7 +139,9 @@ static void follow_mtu(struct rib *r, int s, const struct ifreq *at)
 		return;
 	set = ifr.ifr_mtu;
 	if (set <= r->q.capacity) {
+		pthread_mutex_lock(&r->lock);
 		r->mtu = set;
+		pthread_mutex_unlock(&r->lock);
 		return;
 	}
 	ifr.ifr_mtu = r->mtu <= r->q.capacity ? r->mtu : r->q.capacity;

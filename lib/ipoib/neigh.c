@@ -35,11 +35,15 @@ static struct list *gid_bucket(struct neigh_table *t, const uint8_t gid[16])
 	return &t->gid[hash_words(&t->seed, gid, GID_WORDS) % NEIGH_BUCKETS];
 }
 
+/* Stored as the words that are hashed: a load of what two stores wrote would wait for both. */
 static struct list *mac_bucket(struct neigh_table *t, const uint8_t mac[6])
 {
-	uint8_t key[MAC_WORDS * 4] = {0};
+	uint32_t key[MAC_WORDS];
+	uint16_t last;
 
-	memcpy(key, mac, 6);
+	memcpy(&key[0], mac, 4);
+	memcpy(&last, mac + 4, 2);
+	key[1] = last;
 	return &t->mac[hash_words(&t->seed, key, MAC_WORDS) % NEIGH_BUCKETS];
 }
 

@@ -15,13 +15,14 @@
 #include "session/notifier.h"
 #include "worker.h"
 
-/* The thread polls often while events arrive and seldom while none do: a poll costs some
- * microseconds, and the first event after a pause is late by at most SLEEP_MAX. If workers sleep or
- * yield, the thread sleeps: then the first event after a pause wakes it, which costs its worker at
- * most one system call per 20 ms. */
+/* The thread polls while events arrive. If workers sleep or yield, it then sleeps, and the next
+ * event wakes it at once, which costs its worker a system call per WARM_ROUNDS at most: polling
+ * would cost the CPU that they share far more, up to a sixth of it with one event per 20 ms. If
+ * workers poll, it polls seldom: the first event after a pause is late by at most SLEEP_MAX. */
 #define SLEEP_MIN_NS 50000L
 #define SLEEP_MAX_NS 1000000L
-#define HOT_ROUNDS   400 /* of SLEEP_MIN before it slows down: 20 ms */
+#define WARM_ROUNDS  8	 /* of SLEEP_MIN before it sleeps: 0.4 ms */
+#define HOT_ROUNDS   400 /* likewise before it polls more seldom: 20 ms */
 #define BLOCKED_MS   2	 /* between attempts at full sockets, with nothing else to do */
 #define TAKEN	     64	 /* events taken off the ring at once */
 #define TAKES	     64	 /* times TAKEN per round: slow sockets must not fill the ring */
@@ -297,24 +298,29 @@ static void sleep_long(struct notifier *n)
 	atomic_store_explicit(&k->asleep, false, memory_order_relaxed);
 }
 
+static bool is_woken(const struct notifier *n)
+{
+	return __atomic_load_n(&n->dp->idle, __ATOMIC_RELAXED) != IDLE_POLL;
+}
+
+static long pause_after(unsigned idle, long before)
+{
+	if (idle <= HOT_ROUNDS)
+		return SLEEP_MIN_NS;
+	return 2 * before < SLEEP_MAX_NS ? 2 * before : SLEEP_MAX_NS;
+}
+
 static void *notifier_main(void *arg)
 {
 	struct notifier *n = arg;
-	unsigned idle = 0;
+	unsigned idle = 0; /* rounds without an event */
 	long pause = SLEEP_MIN_NS;
 
 	prctl(PR_SET_TIMERSLACK, 1000ul); /* the default rounds 50 us up to 100 */
 	while (!atomic_load_explicit(&n->stop, memory_order_acquire)) {
-		if (notifier_round(n)) {
-			idle = 0;
-			pause = SLEEP_MIN_NS;
-		} else if (++idle > HOT_ROUNDS && pause < SLEEP_MAX_NS) {
-			pause *= 2;
-			if (pause > SLEEP_MAX_NS)
-				pause = SLEEP_MAX_NS;
-		}
-		if (pause == SLEEP_MAX_NS &&
-			__atomic_load_n(&n->dp->idle, __ATOMIC_RELAXED) != IDLE_POLL)
+		idle = notifier_round(n) ? 0 : idle + 1;
+		pause = pause_after(idle, pause);
+		if (idle > WARM_ROUNDS && is_woken(n))
 			sleep_long(n);
 		else
 			sleep_ns(pause);
