@@ -30,7 +30,7 @@ struct expect {
 		expect_piece piece[EXPECT_LEN / sizeof(expect_piece)];
 	};
 	uint64_t sum; /* of the 16-bit words of the IPv4 header that are equal, in memory order */
-	const _Atomic uint64_t *mac; /* the port's, in memory order */
+	const _Atomic uint64_t *mac; /* the port's: mac_word() */
 	uint32_t dest_qp;	     /* as in `byte` */
 	uint16_t pkey;
 	uint8_t port; /* index of the ingress port; EXPECT_NOTHING */
