@@ -135,17 +135,25 @@ static bool is_cnp(const struct pkt *pkt)
 	return pkt->op->kind == KIND_CNP;
 }
 
-/* After the ICRC: the checks that depend on the QP. */
-static ALWAYS_INLINE enum drop check_qp(const struct qp *qp, const struct pkt *pkt, bool from_peer)
+/* RSP-47; an unreliable QP continues to receive in SQE, which RC is never in (VAL-06). */
+static ALWAYS_INLINE bool state_takes(const struct qp *qp, const struct pkt *pkt)
 {
-	/* RSP-47; an unreliable QP continues to receive in SQE, which RC is never in (VAL-06). */
 	const unsigned receiving =
 		1u << ABI_QPS_RTR | 1u << ABI_QPS_RTS | 1u << ABI_QPS_SQD | 1u << ABI_QPS_SQE;
 	const unsigned sending = 1u << ABI_QPS_RTS | 1u << ABI_QPS_SQD;
 
+	return (pkt->op->response ? sending : receiving) >> qp->state & 1;
+}
+
+/* After the ICRC: the checks that depend on the QP. */
+static ALWAYS_INLINE enum drop check_qp(const struct qp *qp, const struct pkt *pkt, bool from_peer)
+{
+	/* Class, peer and P_Key are the expected ones. */
+	if (likely(pkt->expected))
+		return likely(state_takes(qp, pkt)) ? DROP_NONE : DROP_QP_STATE;
 	if ((pkt->op->code & OPC_CLASS_MASK) != qp->opc)
 		return is_cnp(pkt) ? DROP_CNP_IGNORED : DROP_QP_TYPE; /* VAL-04 */
-	if (!((pkt->op->response ? sending : receiving) >> qp->state & 1))
+	if (!state_takes(qp, pkt))
 		return DROP_QP_STATE; /* VAL-06, VAL-07, QPS-17, QPS-18, QPS-20 */
 	if (unlikely(qp->opc == OPC_UD))
 		return check_datagram(qp, pkt);
@@ -247,8 +255,8 @@ static NOINLINE enum drop refused(struct core *c, struct qp *qp, const struct pk
 static ALWAYS_INLINE enum drop rx_one(
 	struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
-	enum drop why = mac_is_ours(c, pkt) ? DROP_NONE : DROP_DMAC;
-	bool from_peer = qp_is_from_peer(qp, pkt);
+	enum drop why = likely(pkt->expected) || mac_is_ours(c, pkt) ? DROP_NONE : DROP_DMAC;
+	bool from_peer = likely(pkt->expected) || qp_is_from_peer(qp, pkt);
 
 	/* The address check of a connected QP covers all that the table would. */
 	if (!why && unlikely(!from_peer))
@@ -335,6 +343,10 @@ static NOINLINE uint16_t rx_nobodys(struct core *c, const struct pkt *pkt, uint6
 static void rx_lookup(struct core *c, const struct pkt pkts[], unsigned n, struct qp *qp[])
 {
 	for (unsigned i = 0; i < n; i++) {
+		if (likely(pkts[i].expected)) { /* core_expect() has prefetched it */
+			qp[i] = container_of(pkts[i].expected, struct qp, expect);
+			continue;
+		}
 		qp[i] = qp_lookup(c, pkts[i].dest_qp);
 		if (unlikely(!qp[i]))
 			qp[i] = gsi_lookup(c, &pkts[i]);

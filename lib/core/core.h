@@ -37,6 +37,7 @@
 struct ah_table;
 struct core_cmd;
 struct drop_log;
+struct expect;
 struct icrc_ops;
 struct flow_table;
 struct mcast_table;
@@ -213,6 +214,29 @@ static inline uint8_t verdict_place(uint16_t verdict)
 {
 	return (uint8_t)verdict;
 }
+
+/**
+ * The short way from a frame to a packet, for frames from the peer of the QP that they name: in two
+ * steps, so that the QPs of a burst can be fetched meanwhile. core_rx() takes for granted what is
+ * expected, so it must be called before the next command.
+ *
+ * @return whether core_expect() may be asked at all
+ */
+static inline bool core_expects(const struct core *c)
+{
+	return c->short_ways && !c->careful;
+}
+
+/** Prefetches the QP that the @p frame of @p len bytes may be for, unless @p last is of the same.
+ *  @return what that QP expects, for core_expected(); NULL: there is none */
+const struct expect *core_expect(
+	const struct core *c, const uint8_t *frame, size_t len, const struct expect *last);
+
+/** @return whether the @p frame for which core_expect() returned @p e is a packet as its QP expects
+ * them. If so, @p p is filled in; its port and queue must have been. If not, frame_parse() has to
+ * decide. */
+bool core_expected(const struct core *c, struct pkt *p, const uint8_t *frame, size_t len,
+	const struct expect *e);
 
 /**
  * Receives @p n packets that frame_parse() accepted (the caller counts the others with

@@ -8,6 +8,7 @@
  *                           it has: RC's own files, or uc.c
  *     owner, lanes          move.c: the owner names its successor (decision 0040)
  *     attr, path, state     qp_modify.c (commands), qp.c (error transitions)
+ *     expect                qp_modify.c (commands)
  *     req                   requester.c, requester_run.c
  *     comp                  completer.c, completer_run.c, timers.c
  *     resp                  responder.c, responder_run.c, responder_tx.c, recv.c, direct.c
@@ -35,6 +36,7 @@
 #include "abi_wqe.h"
 #include "bits.h"
 #include "cause.h"
+#include "expect.h"
 #include "limits.h"
 #include "path.h"
 #include "wheel.h"
@@ -269,6 +271,9 @@ struct qp {
 	struct list urgent;	 /* schedule.c: on core.urgent, because an ACK or NAK is owed */
 	struct qp_req req;
 	struct qp_comp comp;
+	/** The headers of its peer's packets: what `path`, `pkey`, `qpn` and `opc` say. Those that
+	 *  differ may be good ones, but have to be read one by one. */
+	struct expect expect CACHE_ALIGNED;
 	struct qp_resp resp;
 	struct qp_why why CACHE_ALIGNED;
 	/** mw_wqe.c: type 2 windows that it bound and did not invalidate; the control thread has

@@ -23,6 +23,7 @@ static inline void qp_set_defaults(struct qp *qp)
 	memset(&qp->attr, 0, sizeof(qp->attr));
 	memset(&qp->path, 0, sizeof(qp->path));
 	qp->path.vid = UINT16_MAX; /* matches no packet */
+	expect_nothing(&qp->expect);
 	qp->attr.port = qp->gsi_port;
 	if (qp->opc == OPC_UD)
 		qp->mtu_shift = (uint8_t)__builtin_ctz(PATH_MTU_MAX); /* one packet per message */

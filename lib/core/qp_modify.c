@@ -8,6 +8,7 @@
 #include "completer.h"
 #include "core_command.h"
 #include "cq.h"
+#include "headers.h"
 #include "inject.h"
 #include "named.h"
 #include "np.h"
@@ -151,6 +152,38 @@ static bool allowed(const struct core *c, const struct qp *qp, struct core_cmd *
 
 /* --- the change ----------------------------------------------------------------------- */
 
+/* Whether the headers of its peer's packets are known: RC over IPv4, without a tag, by the wire. */
+static bool peer_is_known(const struct qp *qp)
+{
+	const struct path *p = &qp->path;
+
+	return qp->opc == OPC_RC && p->net == NET_IPV4 &&
+	       !p->vid &&		       /* ETH-07; it is not 0 in RESET, without a path */
+	       !p->local &&		       /* SEC-03 */
+	       pkey_match(qp->pkey, qp->pkey); /* VAL-08: a limited member hears full ones */
+}
+
+/* Path or P_Key have changed, and what is expected with them. Of what else classify.c checks,
+ * core_rx() asks for each packet: state and MAC. */
+static void expect_peer(const struct core *c, struct qp *qp)
+{
+	const uint8_t *ip = qp->path.hdr + qp->path.l3_off;
+	const struct expect_spec s = {
+		.src_ip = ip + IP4_DST,
+		.dst_ip = ip + IP4_SRC,
+		.mac = &c->cfg.ports->port[qp->path.port].mac,
+		.dest_qp = qp->qpn,
+		.pkey = qp->pkey,
+		.opc = qp->opc,
+		.port = qp->path.port,
+	};
+
+	if (peer_is_known(qp))
+		expect_set(&qp->expect, &s);
+	else
+		expect_nothing(&qp->expect);
+}
+
 /* BTH-11, VAL-09: reads the current entry at the QP's index. */
 static void load_pkey(const struct core *c, struct qp *qp)
 {
@@ -158,6 +191,7 @@ static void load_pkey(const struct core *c, struct qp *qp)
 
 	if (a->port) /* 0: it was reset */
 		qp->pkey = c->cfg.ports->port[a->port - 1].pkey[a->pkey_index];
+	expect_peer(c, qp);
 }
 
 static void set_path(struct core *c, struct qp *qp, struct core_cmd *cmd)
@@ -167,6 +201,7 @@ static void set_path(struct core *c, struct qp *qp, struct core_cmd *cmd)
 	cmd->path.src_qpn = qp->qpn;
 	cmd->path.dst_qpn = qp->attr.dest_qpn;
 	path_init(&qp->path, &cmd->path); /* UDP-11: the source port too */
+	expect_peer(c, qp);
 	qp_rerouted(c, qp);
 }
 
@@ -407,6 +442,7 @@ static void readdress(struct core *c, struct qp *qp, const struct core_cmd *cmd,
 	if (!qp->path.hdr_len)
 		return; /* it was reset meanwhile and has no path */
 	path_readdress(&qp->path, cmd->path.dmac, cmd->sgid.mac, cmd->path.local);
+	expect_peer(c, qp);
 	memcpy(qp->attr.ah.dmac, cmd->path.dmac, 6);
 	qp_rerouted(c, qp);
 	pacing_refresh(c, qp, now);

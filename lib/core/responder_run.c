@@ -32,11 +32,15 @@ static bool is_ready(const struct qp *qp)
 	       pkey_match(qp->pkey, qp->pkey);			    /* VAL-08 */
 }
 
-/* Whether @p pkt has the addresses of @p qp's peer (VAL-12, SEC-03), is for @p mac (ETH-10) and has
- * the P_Key that is_ready() asked about (VAL-09). A frame to the MAC of a VLAN netdev is left to
- * classify.c. */
-static ALWAYS_INLINE bool is_from_peer(const struct qp *qp, const struct pkt *pkt, uint64_t mac)
+/* Whether @p pkt has the addresses of @p qp's peer (VAL-12, SEC-03), is for its port's MAC (ETH-10)
+ * and has the P_Key that is_ready() asked about (VAL-09). A frame to the MAC of a VLAN netdev is
+ * left to classify.c. */
+static ALWAYS_INLINE bool is_from_peer(
+	const struct core *c, const struct qp *qp, const struct pkt *pkt)
 {
+	const struct port *port = &c->cfg.ports->port[pkt->port];
+	uint64_t mac = atomic_load_explicit(&port->mac, memory_order_relaxed);
+
 	return mac_word(pkt->dmac) == mac && qp_is_from_peer(qp, pkt) && pkt->pkey == qp->pkey;
 }
 
@@ -45,15 +49,15 @@ static ALWAYS_INLINE bool is_from_peer(const struct qp *qp, const struct pkt *pk
 static ALWAYS_INLINE unsigned plan(const struct core *c, const struct qp *qp,
 	const struct pkt pkt[], unsigned n, uint8_t *at[])
 {
-	uint64_t mac =
-		atomic_load_explicit(&c->cfg.ports->port[pkt->port].mac, memory_order_relaxed);
 	unsigned run;
 
 	for (run = 0; run < n; run++) {
 		const struct pkt *p = &pkt[run];
 
-		if (p->op->code != OP_WRITE_ONLY || p->dest_qp != qp->qpn ||
-			p->psn != seq24_add(qp->resp.epsn, run) || !is_from_peer(qp, p, mac))
+		if (p->op->code != OP_WRITE_ONLY || p->psn != seq24_add(qp->resp.epsn, run))
+			break;
+		if (p->expected != &qp->expect &&
+			(p->dest_qp != qp->qpn || !is_from_peer(c, qp, p)))
 			break;
 		if (unlikely(np_is_marked(p) || p->named))
 			break; /* CNP-01: the notification point sees it */

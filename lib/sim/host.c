@@ -111,6 +111,13 @@ static void refused(struct sim_host *h, const uint8_t *frame, size_t len, unsign
 		core_count_drop(&h->core, why);
 }
 
+enum drop host_parse(const struct core *c, struct pkt *p, const uint8_t *frame, size_t len)
+{
+	const struct expect *e = core_expects(c) ? core_expect(c, frame, len, NULL) : NULL;
+
+	return e && core_expected(c, p, frame, len, e) ? DROP_NONE : frame_parse(p, frame, len);
+}
+
 static void arrived(struct pkt *pkt, unsigned port)
 {
 	pkt->port = (uint8_t)port;
@@ -139,10 +146,11 @@ static bool telemetry(struct sim_host *h, uint8_t *frame, size_t len, unsigned p
 void host_frame(struct sim_host *h, uint8_t *frame, size_t len, unsigned port, uint64_t now)
 {
 	struct pkt pkt;
-	enum drop why = frame_parse(&pkt, frame, len);
+	enum drop why;
 
+	arrived(&pkt, port);
+	why = host_parse(&h->core, &pkt, frame, len);
 	if (likely(!why)) {
-		arrived(&pkt, port);
 		receive(h, &pkt, 1, now);
 	} else if (why != DROP_IP_NEXT_HEADER || !telemetry(h, frame, len, port, now)) {
 		refused(h, frame, len, port, why, now);
@@ -156,15 +164,16 @@ void host_receive(struct sim_host *h, struct sim_link *l, unsigned port, uint64_
 	unsigned n = 0;
 
 	while ((f = link_receive(l, now))) {
-		enum drop why = frame_parse(&pkts[n], f->bytes, f->len);
+		enum drop why;
 
+		pkts[n].port = (uint8_t)port;
+		pkts[n].source_qp = f->source_qp;
+		pkts[n].queue = l == h->loop ? PKT_LOCAL : PKT_NO_QUEUE;
+		why = host_parse(&h->core, &pkts[n], f->bytes, f->len);
 		if (why) {
 			refused(h, f->bytes, f->len, port, why, now);
 			continue;
 		}
-		pkts[n].port = (uint8_t)port;
-		pkts[n].source_qp = f->source_qp;
-		pkts[n].queue = l == h->loop ? PKT_LOCAL : PKT_NO_QUEUE;
 		if (f->named)
 			core_named(&h->core, &pkts[n], false);
 		n++;

@@ -8,11 +8,9 @@
 #include "bits.h"
 #include "fast_cnp.h"
 #include "frame.h"
+#include "frame_fields.h"
 #include "headers.h"
 #include "opcode.h"
-
-/* Inlines each protocol into one function, so that the rest of the frame stays in registers. */
-#define FLAT static inline __attribute__((always_inline))
 
 /* The part of the frame that has not been parsed yet. */
 struct rest {
@@ -82,9 +80,7 @@ static enum drop ip4_checksum(const uint8_t *ip)
 	memcpy(&b, ip + 8, sizeof(b));
 	memcpy(&c, ip + 16, sizeof(c));
 	sum = (a >> 32) + (uint32_t)a + (b >> 32) + (uint32_t)b + c;
-	/* Folding keeps the remainder modulo 0xFFFF. The sum is not 0, because it includes the
-	 * version. */
-	return likely(sum % 0xFFFF == 0) ? DROP_NONE : DROP_IP4_CHECKSUM;
+	return likely(ip4_sum_is_good(sum)) ? DROP_NONE : DROP_IP4_CHECKSUM;
 }
 
 /* CA17-8, IP4-11: never reassemble. Checked before DF, which fragments do not have either. */
@@ -309,64 +305,13 @@ FLAT enum drop bth_check(const struct rest *r)
 /* BTH-01. Reserved bits, FECN, BECN are ignored (BTH-03, BTH-04). */
 FLAT void bth_fields(struct pkt *p, const uint8_t *bth)
 {
-	uint8_t flags = bth[BTH_FLAGS];
+	uint32_t psn = get_be32(bth + BTH_ACKREQ);
 
-	p->se = !!(flags & BTH_SE);
-	p->migreq = !!(flags & BTH_MIGREQ);
-	p->pad = (flags & BTH_PAD_MASK) >> BTH_PAD_SHIFT;
+	bth_flags(p, bth[BTH_FLAGS]);
 	p->pkey = get_be16(bth + BTH_PKEY);
 	p->dest_qp = get_be32(bth + BTH_RESV8A) & 0xFFFFFF;
-	p->ackreq = bth[BTH_ACKREQ] >> 7;
-	p->psn = get_be32(bth + BTH_ACKREQ) & 0xFFFFFF;
-}
-
-/* The extended headers of @p op, in wire order: BTH-18, BTH-19, BTH-20, BTH-21, BTH-22, BTH-23,
- * BTH-24, BTH-25, BTH-26. */
-FLAT void eth_fields(struct pkt *p, const struct opcode *op, const uint8_t *h)
-{
-	if (unlikely(op->xrceth || op->deth || op->feth)) {
-		if (op->xrceth) {
-			p->srqn = get_be32(h) & 0xFFFFFF;
-			h += XRCETH_LEN;
-		}
-		if (op->deth) {
-			p->qkey = get_be32(h);
-			p->src_qp = get_be32(h + 4) & 0xFFFFFF;
-			h += DETH_LEN;
-		}
-		if (op->feth) {
-			p->feth = get_be32(h);
-			h += FETH_LEN;
-		}
-	}
-	if (op->reth) {
-		p->va = get_be64(h);
-		p->rkey = get_be32(h + 8);
-		p->dma_len = get_be32(h + 12);
-		h += RETH_LEN;
-	}
-	if (unlikely(op->atomiceth)) {
-		p->va = get_be64(h);
-		p->rkey = get_be32(h + 8);
-		p->swap_add = get_be64(h + 12);
-		p->compare = get_be64(h + 20);
-		h += ATOMICETH_LEN;
-	}
-	if (op->aeth) {
-		p->syndrome = h[0];
-		p->msn = get_be32(h) & 0xFFFFFF;
-		h += AETH_LEN;
-	}
-	if (unlikely(op->atomicack || op->immdt || op->ieth)) {
-		if (op->atomicack) {
-			p->atomic_orig = get_be64(h);
-			h += ATOMICACK_LEN;
-		}
-		if (op->immdt)
-			memcpy(&p->imm, h, IMMDT_LEN);
-		if (op->ieth)
-			p->rkey = get_be32(h);
-	}
+	p->ackreq = (int32_t)psn < 0;
+	p->psn = psn & 0xFFFFFF;
 }
 
 FLAT enum drop bth_parse(struct pkt *p, const struct rest *r)
@@ -379,6 +324,7 @@ FLAT enum drop bth_parse(struct pkt *p, const struct rest *r)
 	op = opcode_row(r->at[BTH_OPCODE]);
 	p->op = op;
 	p->bth = r->at;
+	p->expected = NULL;
 	p->named = PKT_WHOLE;
 	p->payload = r->at + op->hdr_len;
 	bth_fields(p, r->at);

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct expect;
 struct opcode;
 
 /**
@@ -19,19 +20,22 @@ struct pkt {
 	const uint8_t *l3;   /* first byte of the IP header or GRH: the ICRC starts here */
 	const uint8_t *bth;
 	const uint8_t *payload;
+	/** The headers are equal to these: core_expected(). NULL: they were read one by one, and
+	 * are not known to be those of the QP's peer. */
+	const struct expect *expected;
 	uint32_t icrc_off;    /* bytes from l3 to the ICRC */
 	uint16_t payload_len; /* without pad; 0 for a CNP, whose reserved bytes are not payload */
-	uint8_t net;	      /* enum net_type */
 	uint8_t port;	      /* set by the caller: index of the ingress port */
 	uint8_t queue;	      /* set by the caller: worker whose queue received it, or PKT_* */
-	uint8_t tclass;	      /* IPv4 TOS, IPv6 or GRH traffic class */
+	uint8_t net;	      /* enum net_type */
 	uint8_t pcp;	      /* 802.1p priority, 0 when untagged */
 	uint16_t vid;	      /* VLAN id; 0 when untagged or priority-tagged (ETH-04) */
+	uint8_t tclass;	      /* IPv4 TOS, IPv6 or GRH traffic class */
 	uint16_t pkey;
 	bool se; /* bytes, because bit-fields would be read, masked and written back one by one */
 	bool migreq;
-	bool ackreq;
 	uint8_t pad;
+	bool ackreq;
 	uint32_t dest_qp;
 	uint32_t psn;
 	uint32_t source_qp; /* set by the caller, with PKT_LOCAL: the sending QP */
@@ -68,5 +72,11 @@ enum pkt_named {
 #define PKT_COPY 0xFDu
 /** Used by shells for a frame only: like PKT_LOCAL, with a named payload (core_named()). */
 #define PKT_LOCAL_NAMED 0xFCu
+
+/** @return whether a packet with @p queue came from the wire. */
+static inline bool pkt_is_from_wire(uint8_t queue)
+{
+	return queue < PKT_LOCAL_NAMED || queue == PKT_NO_QUEUE;
+}
 
 #endif

@@ -13,7 +13,6 @@
 #include "telemetry.h"
 #include "worker_impl.h"
 
-#define PREFETCH 4
 /* Frames of the inbox per round, before ports and applications have their turn. */
 #define INBOX_ROUND (4 * BURST)
 
@@ -26,6 +25,7 @@ struct rx_burst {
 	struct rte_mbuf *m[BURST]; /* of pkt[i] */
 	struct rte_mbuf *free[BURST];
 	uint16_t verdict[BURST];
+	const struct expect *expect[BURST]; /* of the frames as they arrived */
 };
 
 static void prefetch(struct rte_mbuf *m)
@@ -45,8 +45,7 @@ static NOINLINE void find_payload(struct worker *w, struct pkt *p, struct rte_mb
 }
 
 /* @param whole  somebody looks at the frame */
-static ALWAYS_INLINE enum drop parse(
-	struct worker *w, struct pkt *p, struct rte_mbuf *m, bool whole)
+static NOINLINE enum drop parse(struct worker *w, struct pkt *p, struct rte_mbuf *m, bool whole)
 {
 	enum drop why;
 
@@ -239,19 +238,55 @@ static NOINLINE bool telemetry(struct worker *w, struct rx_burst *b, struct rte_
 	return true;
 }
 
+/* A frame that a device or driver has split or changed is put together first. */
+static ALWAYS_INLINE bool is_plain(const struct rte_mbuf *m)
+{
+	return m->nb_segs == 1 && !(m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED);
+}
+
+/* Fetches the frames, then the QPs that they seem to be for: with thousands of either no cache
+ * holds them. */
+static ALWAYS_INLINE void expect_burst(
+	struct worker *w, struct rx_burst *b, struct rte_mbuf **m, unsigned n)
+{
+	const bool expects = core_expects(&w->core);
+	const struct expect *e = NULL;
+
+	for (unsigned i = 0; i < n; i++)
+		prefetch(m[i]);
+	for (unsigned i = 0; i < n; i++) {
+		e = expects && likely(is_plain(m[i]))
+			    ? core_expect(&w->core, rte_pktmbuf_mtod(m[i], uint8_t *),
+				      rte_pktmbuf_data_len(m[i]), e)
+			    : NULL;
+		b->expect[i] = e;
+	}
+}
+
+static ALWAYS_INLINE bool is_expected(
+	const struct worker *w, struct pkt *p, const struct rte_mbuf *m, const struct expect *e)
+{
+	p->port = (uint8_t)m->port;
+	p->queue = (uint8_t)(m->port >> 8);
+	return likely(e) && core_expected(&w->core, p, rte_pktmbuf_mtod(m, uint8_t *),
+				    rte_pktmbuf_data_len(m), e);
+}
+
 static void parse_burst(struct worker *w, struct rx_burst *b, struct rte_mbuf **m, unsigned n)
 {
 	b->captured = captured(w);
 	b->parsed = 0;
 	b->spent = 0;
-	for (unsigned i = 0; i < n && i < PREFETCH; i++)
-		prefetch(m[i]);
+	expect_burst(w, b, m, n);
 	for (unsigned i = 0; i < n; i++) {
+		struct pkt *p = &b->pkt[b->parsed];
 		enum drop why;
 
-		if (i + PREFETCH < n)
-			prefetch(m[i + PREFETCH]);
-		why = parse(w, &b->pkt[b->parsed], m[i], b->captured);
+		if (likely(is_expected(w, p, m[i], b->expect[i]))) {
+			b->m[b->parsed++] = m[i];
+			continue;
+		}
+		why = parse(w, p, m[i], b->captured);
 		if (why == DROP_NONE) {
 			b->m[b->parsed++] = m[i];
 		} else if (why == DROP_IP_NEXT_HEADER && fast_cnp(w, m[i])) {

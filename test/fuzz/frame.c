@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "bits.h"
+#include "expect.h"
 #include "fast_cnp.h"
 #include "frame.h"
 #include "opcode.h"
@@ -198,6 +199,45 @@ static void check_trailer(const struct pkt *p, enum drop d, const uint8_t *frame
 	}
 }
 
+/* A QP whose peer sends such headers. @return false: it is not one that expects anything. */
+static bool expecter(struct expect *e, const uint8_t *frame, size_t len)
+{
+	static _Atomic uint64_t mac;
+	const uint8_t *ip = frame + ETH_HLEN;
+	const uint8_t *bth = ip + IP4_HLEN + UDP_HLEN;
+	struct expect_spec s = {
+		.src_ip = ip + IP4_SRC, .dst_ip = ip + IP4_DST, .mac = &mac, .opc = OPC_RC};
+
+	if (len < EXPECT_MIN || (bth[BTH_OPCODE] & OPC_CLASS_MASK) != OPC_RC)
+		return false;
+	mac = mac_word(frame);
+	s.dest_qp = expect_qpn(frame);
+	s.pkey = get_be16(bth + BTH_PKEY);
+	expect_set(e, &s);
+	return true;
+}
+
+/* It takes the frames that frame_parse() accepts, no others, for the same packets. */
+static void check_expected(const struct pkt *p, enum drop d, const uint8_t *frame, size_t len)
+{
+	struct expect e;
+	struct pkt q;
+
+	if (!expecter(&e, frame, len))
+		return;
+	memset(&q, 0xEE, sizeof(q));
+	q.port = e.port;
+	if (!frame_expected(&q, frame, len, &e)) {
+		MUST(d || p->net != NET_IPV4 || p->l3 != frame + ETH_HLEN);
+		return;
+	}
+	MUST(!d && q.expected == &e && !p->expected);
+	must_be_same(p, &q);
+	MUST(p->dmac == q.dmac && p->l3 == q.l3 && p->bth == q.bth && p->payload == q.payload);
+	MUST(p->icrc_off == q.icrc_off && p->tclass == q.tclass && p->pad == q.pad);
+	MUST(p->named == q.named && p->pcp == q.pcp);
+}
+
 /* --- Fast CNPs ------------------------------------------------------------------------ */
 
 static const uint8_t types[FAST_CNP_OPTIONS] = {FAST_CNP_TYPE_PLAIN, FAST_CNP_TYPE_TRACE};
@@ -285,6 +325,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	enum drop d = parse(&p, frame, size);
 
 	check_trailer(&p, d, frame, size);
+	check_expected(&p, d, frame, size);
 	check_fast(d, frame, size);
 	if (!d) {
 		MUST(roce);

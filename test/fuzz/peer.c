@@ -253,13 +253,13 @@ static void deliver(struct volley *v)
 		enum drop why;
 
 		memset(&pkts[n], 0xEE, sizeof(pkts[n])); /* what is not filled in is garbage */
-		why = frame_parse(&pkts[n], v->frame[i], v->len[i]);
+		pkts[n].port = 0;
+		pkts[n].queue = PKT_NO_QUEUE;
+		why = host_parse(&s->host->core, &pkts[n], v->frame[i], v->len[i]);
 		if (why) {
 			core_count_drop(&s->host->core, why);
 			continue;
 		}
-		pkts[n].port = 0;
-		pkts[n].queue = PKT_NO_QUEUE;
 		n++;
 	}
 	for (unsigned at = 0, some; at < n; at += some) {

@@ -352,7 +352,7 @@ const uint8_t *node_recv_buffer(const struct node *n, unsigned i)
 uint16_t node_rx(struct node *n, const uint8_t *frame, size_t len)
 {
 	struct pkt p = {.port = 0, .queue = PKT_NO_QUEUE};
-	uint16_t verdict = frame_parse(&p, frame, len);
+	uint16_t verdict = host_parse(&n->host->core, &p, frame, len);
 	uint32_t others;
 
 	if (verdict == DROP_IP_NEXT_HEADER) {

@@ -224,17 +224,19 @@ void lone_rx_burst(struct lone *l, const struct shot *s, unsigned n)
 	static uint8_t frames[BURST][FRAME_MAX];
 	struct pkt pkts[BURST];
 	uint16_t verdict[BURST];
+	struct core *c = l->core ? l->core : &l->host->core;
 
 	assert_true(n <= BURST);
 	for (unsigned i = 0; i < n; i++) {
 		size_t len = make(l, frames[i], &s[i]);
 
 		memset(&pkts[i], 0xEE, sizeof(pkts[i])); /* what is not filled in is garbage */
-		assert_int_equal(frame_parse(&pkts[i], frames[i], len), DROP_NONE);
 		pkts[i].port = 0;
 		pkts[i].queue = s[i].queue ? (uint8_t)(s[i].queue - 1) : PKT_NO_QUEUE;
+		assert_int_equal(host_parse(c, &pkts[i], frames[i], len), DROP_NONE);
+		l->expected = pkts[i].expected;
 	}
-	core_rx(l->core ? l->core : &l->host->core, pkts, n, l->now, verdict);
+	core_rx(c, pkts, n, l->now, verdict);
 	l->verdict = verdict[n - 1];
 }
 

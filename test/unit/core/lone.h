@@ -42,6 +42,7 @@ struct lone {
 	uint16_t frame_len;
 	unsigned packets; /* sent so far */
 	uint16_t verdict; /* of the last packet received */
+	bool expected;	  /* and whether its headers were the expected ones */
 	bool no_grace;	  /* another worker is not done with its round */
 	bool ect;	  /* the path that lone_climb() sets is ECN-capable */
 	uint8_t tos;	  /* that each packet but a CNP must have */

@@ -432,6 +432,16 @@ static void to_another_qp(struct lone *l, struct shot *s)
 	s->dest_qp = l->qp->qp->qpn + 1;
 }
 
+static void to_a_neighbour(struct lone *l, struct shot *s)
+{
+	struct app_qp *first = l->qp;
+
+	l->qp = app_qp(&l->app, &l->spec);
+	lone_climb(l, ABI_QPS_RTS);
+	s->dest_qp = l->qp->qp->qpn;
+	l->qp = first;
+}
+
 static void longer_than_it_is(struct lone *l, struct shot *s)
 {
 	(void)l;
@@ -494,8 +504,8 @@ static void strangers__end_a_run(void **state)
 {
 	static void (*const changes[])(struct lone *, struct shot *) = {to_another_mac,
 		from_another_host, of_another_partition, of_a_limited_member, to_another_qp,
-		longer_than_it_is, empty, with_another_key, to_where_it_must_not, broken,
-		by_a_queue, congested};
+		to_a_neighbour, longer_than_it_is, empty, with_another_key, to_where_it_must_not,
+		broken, by_a_queue, congested};
 	static struct lone ways[WAYS];
 
 	(void)state;

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file expect.h
+ * The headers that the peer of a connected QP gives to its packets. They hardly differ from packet
+ * to packet, so a frame is compared with what is expected as a block, and only what varies is
+ * looked at field by field.
+ */
+#ifndef EXPECT_H
+#define EXPECT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "pkt.h"
+
+/** Bytes of a frame that are compared: from the EtherType to the DestQP and a little further. */
+#define EXPECT_AT  12u
+#define EXPECT_LEN 48u
+
+/** The shortest frame that can be compared. */
+#define EXPECT_MIN (EXPECT_AT + EXPECT_LEN)
+
+typedef uint64_t expect_piece __attribute__((vector_size(16), may_alias));
+
+/** The headers of RoCEv2 over IPv4 without a VLAN tag. */
+struct expect {
+	union {
+		uint8_t byte[EXPECT_LEN];
+		expect_piece piece[EXPECT_LEN / sizeof(expect_piece)];
+	};
+	uint64_t sum; /* of the 16-bit words of the IPv4 header that are equal, in memory order */
+	const _Atomic uint64_t *mac; /* the port's: mac_word() */
+	uint32_t dest_qp;	     /* as in `byte` */
+	uint16_t pkey;
+	uint8_t port; /* index of the ingress port; EXPECT_NOTHING */
+};
+
+/** For struct expect.port: no frame is like that. The bytes could not say so, since a frame may
+ *  have any. */
+#define EXPECT_NOTHING 0xFFu
+
+/** For expect_set(). */
+struct expect_spec {
+	const uint8_t *src_ip; /* the peer's, 4 bytes */
+	const uint8_t *dst_ip; /* ours */
+	const _Atomic uint64_t *mac;
+	uint32_t dest_qp;
+	uint16_t pkey;
+	uint8_t opc;  /* enum opcode_class */
+	uint8_t port; /* index */
+};
+
+void expect_set(struct expect *e, const struct expect_spec *s);
+
+static inline void expect_nothing(struct expect *e)
+{
+	e->port = EXPECT_NOTHING;
+}
+
+/** @return the DestQP of the @p frame, EXPECT_MIN bytes or more, if it has such headers. If not,
+ *  any number. */
+uint32_t expect_qpn(const uint8_t *frame);
+
+/**
+ * As frame_parse(), of a frame with the headers @p e.
+ * @param p    its port is set
+ * @param len  EXPECT_MIN or more
+ * @return true: frame_parse() would accept the frame, and fill in @p p in the same way, except that
+ * p->expected is @p e. false: frame_parse() has to decide.
+ */
+bool frame_expected(struct pkt *p, const uint8_t *frame, size_t len, const struct expect *e);
+
+#endif

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* When the packets of a QP's peer are expected, and that nothing is expected any more once it has
+ * changed. That both ways give the same results: short_ways_test.c. */
+#include "fixture.h"
+#include "core_command.h"
+#include "drop.h"
+#include "expect.h"
+#include "headers.h"
+#include "opcode.h"
+#include "qp.h"
+
+static uint32_t psn;
+
+static int setup(void **state)
+{
+	psn = RQ_PSN;
+	return lone_setup(state);
+}
+
+/* A WRITE from the peer, but for what @p s has. @return its verdict. */
+static uint16_t shoot(struct shot s)
+{
+	s.opcode = OP_WRITE_ONLY;
+	s.psn = psn;
+	s.va = app_va(l.mr, 0);
+	s.rkey = l.mr->mr.key;
+	s.dma_len = 8;
+	s.len = 8;
+	lone_rx(&l, &s);
+	psn += l.verdict == DROP_NONE;
+	return l.verdict;
+}
+
+/* The peer's packets are executed, and were expected. */
+static void expect_on(void)
+{
+	assert_int_equal(shoot((struct shot){0}), DROP_NONE);
+	assert_true(l.expected);
+}
+
+static void expect_drop(struct shot s, enum drop why)
+{
+	assert_string_equal(drop_name(shoot(s)), drop_name(why));
+	assert_false(l.expected);
+}
+
+static void core_expect__peer(void **state)
+{
+	(void)state;
+	lone_start(&l);
+	expect_on();
+	assert_int_equal(shoot((struct shot){.tos = 0x48}), DROP_NONE);
+	assert_true(l.expected);
+	expect_drop((struct shot){.src_ip = 77}, DROP_QP_ADDRESS);
+	expect_drop((struct shot){.pkey = 0x8123}, DROP_PKEY);
+	expect_drop((struct shot){.dmac = (const uint8_t[]){2, 0, 0, 9, 9, 9}}, DROP_DMAC);
+	assert_int_equal(shoot((struct shot){.pkey = 0x7FFF}), DROP_NONE); /* VAL-08 */
+	assert_false(l.expected);
+}
+
+/* VAL-01: nothing but the headers is taken for granted. */
+static void core_expect__bad_icrc(void **state)
+{
+	(void)state;
+	lone_start(&l);
+	assert_int_equal(shoot((struct shot){.bad_icrc = true}), DROP_ICRC);
+	assert_true(l.expected);
+}
+
+/* proves QPS-20, RSP-47 */
+static void core_expect__state(void **state)
+{
+	(void)state;
+	lone_start_in(&l, ABI_QPS_RTR);
+	expect_on();
+	lone_ack(&l, SQ_PSN, 1);
+	assert_int_equal(l.verdict, DROP_QP_STATE);
+	assert_true(l.expected);
+	assert_int_equal(app_to_state(l.qp, ABI_QPS_ERR, l.now), 0);
+	assert_int_equal(shoot((struct shot){0}), DROP_QP_STATE);
+	assert_true(l.expected);
+}
+
+/* proves CNP-01: a mark is noticed */
+static void core_expect__congestion(void **state)
+{
+	(void)state;
+	lone_start(&l);
+	atomic_store(&l.host->ports.port[0].rcm, rcm_word(48 << 2, 6, true));
+	l.cnp_tos = 48 << 2;
+	assert_int_equal(shoot((struct shot){.tos = 3}), DROP_NONE);
+	assert_true(l.expected);
+	assert_int_equal(count()->np_ecn_marked_roce_packets, 1);
+	assert_non_null(strstr(lone_tx(&l), "CNP"));
+}
+
+/* proves SEC-03: what this daemon's QPs and groups send is known by its source. */
+static void core_expect__not_from_the_wire(void **state)
+{
+	static const uint8_t queues[] = {PKT_LOCAL, PKT_COPY, PKT_LOCAL_NAMED};
+
+	(void)state;
+	lone_start(&l);
+	for (unsigned i = 0; i < sizeof(queues); i++) {
+		shoot((struct shot){.queue = (uint8_t)(queues[i] + 1)});
+		assert_false(l.expected);
+	}
+	assert_int_equal(shoot((struct shot){.queue = 1}), DROP_NONE);
+	assert_true(l.expected);
+}
+
+/* Another worker's QP is not looked at. */
+static void core_expect__other_owner(void **state)
+{
+	(void)state;
+	lone_start(&l);
+	l.host->core.cfg.worker = 1;
+	assert_int_equal(shoot((struct shot){0}), VERDICT_HANDOFF);
+	assert_false(l.expected);
+	l.host->core.cfg.worker = 0;
+	expect_on();
+}
+
+/* Traces and injected faults take single steps. */
+static void core_expect__careful(void **state)
+{
+	struct core_cmd cmd = {.type = CORE_CMD_TRACING, .tracing = true};
+
+	(void)state;
+	lone_start(&l);
+	assert_int_equal(core_cmd(&l.host->core, &cmd, l.now), 0);
+	assert_int_equal(shoot((struct shot){0}), DROP_NONE);
+	assert_false(l.expected);
+	cmd.tracing = false;
+	assert_int_equal(core_cmd(&l.host->core, &cmd, l.now), 0);
+	expect_on();
+	core_short_ways(&l.host->core, false);
+	assert_int_equal(shoot((struct shot){0}), DROP_NONE);
+	assert_false(l.expected);
+}
+
+/* --- it changes ----------------------------------------------------------------------- */
+
+static void set_pkey(uint16_t pkey)
+{
+	struct core_cmd cmd = {.type = CORE_CMD_RELOAD_PKEYS, .n = 1, .qps = &l.qp->qp};
+
+	l.host->ports.port[0].pkey[0] = pkey;
+	assert_int_equal(core_cmd(&l.host->core, &cmd, l.now), 0);
+}
+
+/* proves VAL-09: as soon as the port's table has changed */
+static void expect_peer__pkey(void **state)
+{
+	(void)state;
+	lone_start(&l);
+	expect_on();
+	set_pkey(0x8123);
+	expect_drop((struct shot){0}, DROP_PKEY);
+	assert_int_equal(shoot((struct shot){.pkey = 0x8123}), DROP_NONE);
+	assert_true(l.expected);
+	set_pkey(0x0123); /* VAL-08: a limited member hears full ones only */
+	expect_drop((struct shot){.pkey = 0x0123}, DROP_PKEY);
+	assert_int_equal(shoot((struct shot){.pkey = 0x8123}), DROP_NONE);
+	set_pkey(0x8000); /* no partition */
+	expect_drop((struct shot){.pkey = 0x8000}, DROP_PKEY);
+}
+
+/* proves QPS-10, VAL-09: another index */
+static void expect_peer__pkey_index(void **state)
+{
+	struct abi_qp_attr a = {.qp_state = ABI_QPS_SQD, .pkey_index = 1};
+
+	(void)state;
+	l.host->ports.port[0].pkeys = 2;
+	l.host->ports.port[0].pkey[1] = 0x8123;
+	lone_start(&l);
+	assert_int_equal(app_to_state(l.qp, ABI_QPS_SQD, l.now), 0);
+	expect_on();
+	assert_int_equal(app_modify(l.qp, ABI_QP_STATE | ABI_QP_PKEY_INDEX, &a, NULL, l.now), 0);
+	expect_drop((struct shot){0}, DROP_PKEY);
+	assert_int_equal(shoot((struct shot){.pkey = 0x8123}), DROP_NONE);
+	assert_true(l.expected);
+}
+
+/* Another peer's path, by @p gid. */
+static struct path_spec path_to(uint8_t id, enum host_gid gid)
+{
+	struct path_spec path = host_path(l.host, l.host, 0, gid);
+
+	path.dgid[15] = id;
+	path.local = false;
+	return path;
+}
+
+static int repath(uint8_t id, enum host_gid gid)
+{
+	struct path_spec path = path_to(id, gid);
+	struct core_cmd cmd = {.type = CORE_CMD_REPATH_QP, .qp = l.qp->qp, .path = path};
+
+	cmd.sgid = *path.sgid;
+	return core_cmd(&l.host->core, &cmd, l.now);
+}
+
+/* proves VAL-12: another address, by two commands; and other protocols */
+static void expect_peer__path(void **state)
+{
+	struct path_spec path = path_to(78, HOST_GID_IPV4);
+	struct abi_qp_attr a = {.qp_state = ABI_QPS_SQD, .ah = {.port = 1, .is_global = 1}};
+
+	(void)state;
+	lone_start(&l);
+	assert_int_equal(repath(77, HOST_GID_IPV4), 0);
+	expect_drop((struct shot){0}, DROP_QP_ADDRESS);
+	assert_int_equal(shoot((struct shot){.src_ip = 77}), DROP_NONE);
+	assert_true(l.expected);
+	assert_int_equal(app_to_state(l.qp, ABI_QPS_SQD, l.now), 0);
+	assert_int_equal(app_modify(l.qp, ABI_QP_STATE | ABI_QP_AV, &a, &path, l.now), 0);
+	expect_drop((struct shot){.src_ip = 77}, DROP_QP_ADDRESS);
+	assert_int_equal(shoot((struct shot){.src_ip = 78}), DROP_NONE);
+	assert_true(l.expected);
+	assert_int_equal(repath(78, HOST_GID_IPV6), 0);
+	expect_drop((struct shot){.src_ip = 78}, DROP_QP_ADDRESS);
+	assert_int_equal(l.qp->qp->expect.port, EXPECT_NOTHING);
+	assert_int_equal(repath(78, HOST_GID_VLAN), 0); /* ETH-07 */
+	expect_drop((struct shot){.src_ip = 78}, DROP_QP_ADDRESS);
+	assert_int_equal(l.qp->qp->expect.port, EXPECT_NOTHING);
+}
+
+/* proves SEC-03: the peer is a QP of this daemon now, or is not any more */
+static void expect_peer__local(void **state)
+{
+	struct core_cmd cmd = {.type = CORE_CMD_READDRESS_QPS, .n = 1};
+
+	(void)state;
+	lone_start(&l);
+	cmd.qps = &l.qp->qp;
+	cmd.path.local = true;
+	assert_int_equal(core_cmd(&l.host->core, &cmd, l.now), 0);
+	expect_drop((struct shot){0}, DROP_QP_ADDRESS);
+	cmd.path.local = false;
+	assert_int_equal(core_cmd(&l.host->core, &cmd, l.now), 0);
+	expect_on();
+}
+
+/* proves ETH-10: the port's MAC, not that from when the QP was connected */
+static void expect_peer__mac(void **state)
+{
+	static const uint8_t other[6] = {2, 0, 0, 9, 9, 9};
+
+	(void)state;
+	lone_start(&l);
+	port_set_mac(&l.host->ports.port[0], other);
+	expect_drop((struct shot){0}, DROP_DMAC);
+	assert_int_equal(shoot((struct shot){.dmac = other}), DROP_NONE);
+	assert_true(l.expected);
+}
+
+/* QPS-16 */
+static void expect_peer__reset(void **state)
+{
+	(void)state;
+	lone_start_in(&l, ABI_QPS_RESET);
+	assert_int_equal(l.qp->qp->expect.port, EXPECT_NOTHING);
+	lone_climb(&l, ABI_QPS_INIT);
+	assert_int_equal(l.qp->qp->expect.port, EXPECT_NOTHING);
+	assert_int_equal(app_to_state(l.qp, ABI_QPS_RESET, l.now), 0);
+	lone_climb(&l, ABI_QPS_RTS);
+	expect_on();
+	assert_int_equal(app_to_state(l.qp, ABI_QPS_RESET, l.now), 0);
+	expect_drop((struct shot){0}, DROP_QP_STATE);
+	lone_climb(&l, ABI_QPS_INIT); /* which loads a P_Key */
+	expect_drop((struct shot){0}, DROP_QP_STATE);
+}
+
+/* VAL-04: other services have checks of their own. */
+static void expect_peer__other_services(void **state)
+{
+	static const uint8_t types[] = {ABI_QPT_UC, ABI_QPT_XRC_SEND, ABI_QPT_XRC_RECV};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(types); i++) {
+		if (i) {
+			lone_fini(&l);
+			lone_init(&l);
+		}
+		l.spec.type = types[i];
+		lone_start(&l);
+		assert_int_equal(l.qp->qp->expect.port, EXPECT_NOTHING);
+	}
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, lone_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(core_expect__peer),
+		TEST(core_expect__bad_icrc),
+		TEST(core_expect__state),
+		TEST(core_expect__congestion),
+		TEST(core_expect__not_from_the_wire),
+		TEST(core_expect__other_owner),
+		TEST(core_expect__careful),
+		TEST(expect_peer__pkey),
+		TEST(expect_peer__pkey_index),
+		TEST(expect_peer__path),
+		TEST(expect_peer__local),
+		TEST(expect_peer__mac),
+		TEST(expect_peer__reset),
+		TEST(expect_peer__other_services),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
