@@ -16,6 +16,7 @@
 #include <sys/random.h>
 #include <sys/uio.h>
 #include "bits.h"
+#include "pace.h"
 #include "rib_impl.h"
 #include "roci_private.h"
 
@@ -372,12 +373,15 @@ static void wait_for_events(struct rib *r, uint64_t now)
 
 static void serve(struct rib *r)
 {
+	struct pace pace;
+
+	pace_begin(&pace, now_ns());
 	while (!r->failed && !atomic_load_explicit(&r->stop, memory_order_acquire)) {
 		struct pace_round round = {.now = now_ns()};
 
 		round.packets = look(r, round.now);
 		round.full = !rib_send_slot(r);
-		switch (pace_next(&r->pace, &round)) {
+		switch (pace_next(&pace, &round)) {
 		case PACE_LOOK:
 			break;
 		case PACE_YIELD:
@@ -408,7 +412,6 @@ static void begin(struct rib *r)
 	r->cut.done = true;
 	r->merge.n = r->nspent = 0;
 	r->published = 0;
-	pace_begin(&r->pace, now_ns());
 	r->failed = r->gone = false;
 	atomic_store(&r->asked_port, false);
 	atomic_store(&r->outdated, false);

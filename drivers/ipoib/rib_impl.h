@@ -11,7 +11,6 @@
 #include "cut.h"
 #include "ipoib.h"
 #include "merge.h"
-#include "pace.h"
 #include "rib.h"
 
 #define RIB_BURST  64u
@@ -102,7 +101,6 @@ struct rib {
 	_Atomic uint32_t ngroups, missing; /* groups joined, and not; written by the helper */
 	uint64_t tap_full;
 	uint64_t published; /* when it did so last */
-	struct pace pace;
 };
 
 /** Says @p text on stderr, once in a row. */

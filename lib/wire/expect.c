@@ -7,6 +7,7 @@
  */
 #include "expect.h"
 #include "frame_fields.h"
+#include "pkt.h"
 
 /* Indexes of struct expect.byte. */
 #define IN_ETH(field) (ETH_##field - EXPECT_AT)

@@ -12,7 +12,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "pkt.h"
+
+struct pkt;
 
 /** Bytes of a frame that are compared: from the EtherType to the DestQP and a little further. */
 #define EXPECT_AT  12u
