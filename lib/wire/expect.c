@@ -14,6 +14,8 @@
 #define IN_UDP(field) (ETH_HLEN + IP4_HLEN + UDP_##field - EXPECT_AT)
 #define IN_BTH(field) (ETH_HLEN + IP4_HLEN + UDP_HLEN + BTH_##field - EXPECT_AT)
 
+_Static_assert(IN_BTH(DESTQP) + 3 <= EXPECT_LEN, "the DestQP is compared");
+
 #define ALL_OF_2(at) [at] = 0xFF, [(at) + 1] = 0xFF
 #define ALL_OF_3(at) ALL_OF_2(at), [(at) + 2] = 0xFF
 #define ALL_OF_4(at) ALL_OF_2(at), ALL_OF_2((at) + 2)
@@ -99,6 +101,7 @@ FLAT bool same_headers(const uint8_t *frame, const struct expect *e)
 	const piece_unaligned *is = (const piece_unaligned *)(frame + EXPECT_AT);
 	expect_piece diff = (is[0] ^ e->piece[0]) & compared.piece[0];
 
+	_Static_assert(EXPECT_LEN == 3 * sizeof(expect_piece), "three pieces");
 	diff |= (is[1] ^ e->piece[1]) & compared.piece[1];
 	diff |= (is[2] ^ e->piece[2]) & compared.piece[2];
 	return !(diff[0] | diff[1]);
