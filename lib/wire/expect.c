@@ -80,6 +80,13 @@ void expect_set(struct expect *e, const struct expect_spec *s)
 	e->port = s->port;
 }
 
+/* One compare for each packet. Where other frames have UDP's destination port is a part of an
+ * address, or anything: hardly ever this number. */
+bool expect_may(const uint8_t *frame)
+{
+	return get_be16(frame + ETH_HLEN + IP4_HLEN + UDP_DPORT) == UDP_PORT_ROCEV2;
+}
+
 uint32_t expect_qpn(const uint8_t *frame)
 {
 	return get_be32(frame + ETH_HLEN + IP4_HLEN + UDP_HLEN + BTH_RESV8A) & 0xFFFFFF;

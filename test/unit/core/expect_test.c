@@ -178,6 +178,20 @@ static void core_expect__short(void **state)
 	assert_true(l.expected);
 }
 
+/* Other traffic names no QP, whatever its bytes are. */
+static void core_expect__other_traffic(void **state)
+{
+	uint8_t frame[FRAME_MAX];
+	size_t len;
+
+	(void)state;
+	lone_start(&l);
+	len = lone_frame(&l, frame, &(struct shot){.opcode = OP_ACKNOWLEDGE});
+	assert_ptr_equal(core_expect(&l.host->core, frame, len, NULL), &l.qp->qp->expect);
+	put_be16(frame + ETH_HLEN + IP4_HLEN + UDP_DPORT, 4790);
+	assert_null(core_expect(&l.host->core, frame, len, NULL));
+}
+
 /* --- it changes ----------------------------------------------------------------------- */
 
 static void set_pkey(uint16_t pkey)
@@ -364,6 +378,7 @@ int main(void)
 		TEST(core_expect__other_owner),
 		TEST(core_expect__careful),
 		TEST(core_expect__short),
+		TEST(core_expect__other_traffic),
 		TEST(expect_peer__pkey),
 		TEST(expect_peer__pkey_index),
 		TEST(expect_peer__path),

@@ -219,6 +219,24 @@ static void expect_nothing__no_frame(void **state)
 	}
 }
 
+/* IPv6, RoCEv1, a tag, another UDP port */
+static void expect_may__other_frames(void **state)
+{
+	struct frame f = frame_of(NET_IPV4, OP_ACKNOWLEDGE, 4);
+	const struct frame v6 = frame_of(NET_IPV6, OP_ACKNOWLEDGE, 4);
+	const struct frame v1 = frame_of(NET_ROCEV1, OP_ACKNOWLEDGE, 4);
+
+	(void)state;
+	assert_true(expect_may(f.b));
+	assert_false(expect_may(v6.b));
+	assert_false(expect_may(v1.b));
+	put_be16(f.b + f.udp + UDP_DPORT, UDP_PORT_ROCEV2 + 1);
+	assert_false(expect_may(f.b));
+	f = frame_of(NET_IPV4, OP_ACKNOWLEDGE, 4);
+	frame_tag(&f, ETHERTYPE_VLAN, 5);
+	assert_false(expect_may(f.b));
+}
+
 static void expect_qpn__of_any_frame(void **state)
 {
 	struct frame f = frame_of(NET_IPV4, OP_ACKNOWLEDGE, 4);
@@ -238,6 +256,7 @@ int main(void)
 		cmocka_unit_test(frame_expected__trailer),
 		cmocka_unit_test(frame_expected__port_and_mac),
 		cmocka_unit_test(expect_nothing__no_frame),
+		cmocka_unit_test(expect_may__other_frames),
 		cmocka_unit_test(expect_qpn__of_any_frame),
 	};
 
