@@ -11,7 +11,8 @@
  *
  * The caller's loop:
  *
- *     parse a burst; core_rx(); hand over what the verdicts say
+ *     parse a burst, by core_expected() or frame_parse(); core_rx(); hand over what the
+ *     verdicts say
  *     core_doorbell() for each doorbell found
  *     core_tx(); core_seal() each; send
  *     core_expire() once the receive queue is drained
@@ -239,8 +240,8 @@ bool core_expected(const struct core *c, struct pkt *p, const uint8_t *frame, si
 	const struct expect *e);
 
 /**
- * Receives @p n packets that frame_parse() accepted (the caller counts the others with
- * core_count_drop()). Their payload is in application memory when this returns.
+ * Receives @p n packets that core_expected() or frame_parse() accepted (the caller counts the
+ * others with core_count_drop()). Their payload is in application memory when this returns.
  */
 void core_rx(struct core *c, const struct pkt pkts[], unsigned n, uint64_t now, uint16_t verdict[]);
 
@@ -326,8 +327,9 @@ static inline void core_names(struct core *c, bool on)
  */
 bool core_named(struct core *c, struct pkt *pkt, bool whole);
 
-/** Sets whether runs of plain requests, packets and acknowledgements are handled together, as they
- *  are initially. The results are the same; tests compare them. */
+/** Sets whether runs of plain requests, packets and acknowledgements are handled together, and
+ *  whether headers of a QP's peer may be expected (core_expects()), as they are initially. The
+ *  results are the same; tests compare them. */
 static inline void core_short_ways(struct core *c, bool on)
 {
 	c->short_ways = on;

@@ -11,7 +11,7 @@ const struct expect *core_expect(
 {
 	const struct qp *qp;
 
-	if (unlikely(len < EXPECT_MIN))
+	if (unlikely(len < EXPECT_MIN || !expect_may(frame)))
 		return NULL;
 	qp = atomic_load_explicit(
 		&c->cfg.qps->slot[QPN_SLOT(expect_qpn(frame))], memory_order_acquire);

@@ -163,8 +163,8 @@ static bool peer_is_known(const struct qp *qp)
 	       pkey_match(qp->pkey, qp->pkey); /* VAL-08: a limited member hears full ones */
 }
 
-/* Path or P_Key have changed, and what is expected with them. Of what else classify.c checks,
- * core_rx() asks for each packet: state and MAC. */
+/* Path or P_Key have changed, and what is expected with them. The rest of classify.c's checks is
+ * made for each packet: the MAC by frame_expected(), ICRC and state by core_rx(). */
 static void expect_peer(const struct core *c, struct qp *qp)
 {
 	const uint8_t *ip = qp->path.hdr + qp->path.l3_off;

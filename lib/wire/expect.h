@@ -59,6 +59,10 @@ static inline void expect_nothing(struct expect *e)
 	e->port = EXPECT_NOTHING;
 }
 
+/** @return whether the @p frame, EXPECT_MIN bytes or more, may have such headers: a cheap check
+ *  that spares most other traffic the look-up of a QP. */
+bool expect_may(const uint8_t *frame);
+
 /** @return the DestQP of the @p frame, EXPECT_MIN bytes or more, if it has such headers. If not,
  *  any number. */
 uint32_t expect_qpn(const uint8_t *frame);

@@ -3,6 +3,7 @@
 #ifndef FRAME_FIELDS_H
 #define FRAME_FIELDS_H
 
+#include <stddef.h>
 #include "bits.h"
 #include "headers.h"
 #include "opcode.h"
@@ -20,9 +21,14 @@ FLAT bool ip4_sum_is_good(uint64_t sum)
 	return sum % 0xFFFF == 0;
 }
 
-/* SE, MigReq and PadCnt: one load for three shifts. */
+/* SE, MigReq and PadCnt: one load for three shifts. Writes 0 to `ackreq`, too, which the caller
+ * sets afterwards. */
 FLAT void bth_flags(struct pkt *p, unsigned flags)
 {
+	_Static_assert(offsetof(struct pkt, migreq) == offsetof(struct pkt, se) + 1 &&
+			       offsetof(struct pkt, pad) == offsetof(struct pkt, se) + 2 &&
+			       offsetof(struct pkt, ackreq) == offsetof(struct pkt, se) + 3,
+		"four bytes in this order");
 #define FIELDS(v)                                 \
 	{                                         \
 		(v) >> 3 & 1, (v) >> 2 & 1, (v)&3 \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file pkt.h  A received packet as filled in by frame_parse(). */
+/** @file pkt.h  A received packet as filled in by frame_parse() or frame_expected(). */
 #ifndef PKT_H
 #define PKT_H
 
@@ -32,7 +32,9 @@ struct pkt {
 	uint16_t vid;	      /* VLAN id; 0 when untagged or priority-tagged (ETH-04) */
 	uint8_t tclass;	      /* IPv4 TOS, IPv6 or GRH traffic class */
 	uint16_t pkey;
-	bool se; /* bytes, because bit-fields would be read, masked and written back one by one */
+	/* Bytes, because bit-fields would be read, masked and written back one by one; in this
+	 * order, because bth_flags() writes all four at once. */
+	bool se;
 	bool migreq;
 	uint8_t pad;
 	bool ackreq;

@@ -5,6 +5,8 @@
 #include "core_command.h"
 #include "drop.h"
 #include "expect.h"
+#include "frame.h"
+#include "guard.h"
 #include "headers.h"
 #include "opcode.h"
 #include "qp.h"
@@ -139,6 +141,57 @@ static void core_expect__careful(void **state)
 	assert_false(l.expected);
 }
 
+/* The first @p len bytes of @p frame, where memory ends, get the verdict of frame_parse().
+ * @return whether they are a packet. */
+static bool is_packet(const uint8_t *frame, size_t len)
+{
+	static struct guard g;
+	struct pkt p = {.queue = PKT_NO_QUEUE}, q = p;
+	const uint8_t *at;
+	enum drop why;
+
+	if (!g.begin)
+		g = guard_map(FRAME_MAX);
+	at = memcpy(g.end - len, frame, len);
+	why = frame_parse(&q, at, len);
+	assert_int_equal(host_parse(&l.host->core, &p, at, len), why);
+	l.expected = !why && p.expected;
+	return !why;
+}
+
+/* No frame is read beyond its end, and one of less than 60 bytes is not compared. Those of the
+ * shortest packets have 58 without padding, those of an ACK 62. */
+static void core_expect__short(void **state)
+{
+	uint8_t send[FRAME_MAX] = {0}, ack[FRAME_MAX];
+
+	(void)state;
+	lone_start(&l);
+	assert_int_equal(lone_frame(&l, send, &(struct shot){.opcode = OP_SEND_ONLY}), 58);
+	assert_int_equal(lone_frame(&l, ack, &(struct shot){.opcode = OP_ACKNOWLEDGE}), 62);
+	for (size_t len = 0; len < 62; len++) {
+		assert_int_equal(is_packet(send, len), len >= 58);
+		assert_int_equal(l.expected, len >= 60);
+		assert_false(is_packet(ack, len));
+	}
+	assert_true(is_packet(ack, 62));
+	assert_true(l.expected);
+}
+
+/* Other traffic names no QP, whatever its bytes are. */
+static void core_expect__other_traffic(void **state)
+{
+	uint8_t frame[FRAME_MAX];
+	size_t len;
+
+	(void)state;
+	lone_start(&l);
+	len = lone_frame(&l, frame, &(struct shot){.opcode = OP_ACKNOWLEDGE});
+	assert_ptr_equal(core_expect(&l.host->core, frame, len, NULL), &l.qp->qp->expect);
+	put_be16(frame + ETH_HLEN + IP4_HLEN + UDP_DPORT, 4790);
+	assert_null(core_expect(&l.host->core, frame, len, NULL));
+}
+
 /* --- it changes ----------------------------------------------------------------------- */
 
 static void set_pkey(uint16_t pkey)
@@ -186,7 +239,7 @@ static void expect_peer__pkey_index(void **state)
 /* Another peer's path, by @p gid. */
 static struct path_spec path_to(uint8_t id, enum host_gid gid)
 {
-	struct path_spec path = host_path(l.host, l.host, 0, gid);
+	struct path_spec path = host_path(l.host, l.host, l.attr.port - 1u, gid);
 
 	path.dgid[15] = id;
 	path.local = false;
@@ -256,6 +309,28 @@ static void expect_peer__mac(void **state)
 	assert_true(l.expected);
 }
 
+/* Both ports have the same address, so only port and MAC tell their frames apart. proves VAL-12,
+ * ETH-10: those of the QP's port */
+static void expect_peer__second_port(void **state)
+{
+	struct gid_entry *first = &l.host->gids[0].entry[HOST_GID_IPV4];
+	struct gid_entry *second = &l.host->gids[1].entry[HOST_GID_IPV4];
+	struct path_spec path;
+
+	(void)state;
+	memcpy(second->gid, first->gid, sizeof(second->gid));
+	l.attr.port = 2;
+	path = path_to(PEER_ID, HOST_GID_IPV4);
+	lone_start_in(&l, ABI_QPS_RESET);
+	assert_int_equal(app_to_init(l.qp, &l.attr, l.now), 0);
+	assert_int_equal(app_to_rtr(l.qp, &l.attr, &path, l.now), 0);
+	assert_int_equal(shoot((struct shot){.port = 1, .dmac = second->mac}), DROP_NONE);
+	assert_true(l.expected);
+	expect_drop((struct shot){.port = 1, .dmac = first->mac}, DROP_DMAC);
+	expect_drop((struct shot){.port = 0, .dmac = first->mac}, DROP_QP_ADDRESS);
+	expect_drop((struct shot){.port = 0, .dmac = second->mac}, DROP_DMAC);
+}
+
 /* QPS-16 */
 static void expect_peer__reset(void **state)
 {
@@ -302,11 +377,14 @@ int main(void)
 		TEST(core_expect__not_from_the_wire),
 		TEST(core_expect__other_owner),
 		TEST(core_expect__careful),
+		TEST(core_expect__short),
+		TEST(core_expect__other_traffic),
 		TEST(expect_peer__pkey),
 		TEST(expect_peer__pkey_index),
 		TEST(expect_peer__path),
 		TEST(expect_peer__local),
 		TEST(expect_peer__mac),
+		TEST(expect_peer__second_port),
 		TEST(expect_peer__reset),
 		TEST(expect_peer__other_services),
 	};

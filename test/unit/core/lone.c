@@ -14,14 +14,13 @@
 #include "txd.h"
 
 /* Offsets in an untagged RoCEv2 frame over IPv4 (A17 Figure 2, IBA 9.2). */
-#define IP_AT	14
-#define UDP_AT	34
-#define BTH_AT	42
-#define EXT_AT	54
-#define OUR_ID	1
-#define CNP	0x81
-#define BECN	0x40000000u
-#define PEER_ID 2
+#define IP_AT  14
+#define UDP_AT 34
+#define BTH_AT 42
+#define EXT_AT 54
+#define OUR_ID 1
+#define CNP    0x81
+#define BECN   0x40000000u
 
 static const char *const names[32] = {"SEND_FIRST", "SEND_MIDDLE", "SEND_LAST", "SEND_LAST_IMM",
 	"SEND_ONLY", "SEND_ONLY_IMM", "WRITE_FIRST", "WRITE_MIDDLE", "WRITE_LAST", "WRITE_LAST_IMM",
@@ -195,7 +194,7 @@ static uint8_t *put_extended(uint8_t *p, const struct shot *s)
 	return p;
 }
 
-static size_t make(const struct lone *l, uint8_t *f, const struct shot *s)
+size_t lone_frame(const struct lone *l, uint8_t *f, const struct shot *s)
 {
 	uint32_t pad = -s->len & 3;
 	uint8_t *p = put_extended(f + EXT_AT, s);
@@ -228,10 +227,10 @@ void lone_rx_burst(struct lone *l, const struct shot *s, unsigned n)
 
 	assert_true(n <= BURST);
 	for (unsigned i = 0; i < n; i++) {
-		size_t len = make(l, frames[i], &s[i]);
+		size_t len = lone_frame(l, frames[i], &s[i]);
 
 		memset(&pkts[i], 0xEE, sizeof(pkts[i])); /* what is not filled in is garbage */
-		pkts[i].port = 0;
+		pkts[i].port = s[i].port;
 		pkts[i].queue = s[i].queue ? (uint8_t)(s[i].queue - 1) : PKT_NO_QUEUE;
 		assert_int_equal(host_parse(c, &pkts[i], frames[i], len), DROP_NONE);
 		l->expected = pkts[i].expected;

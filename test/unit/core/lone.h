@@ -19,6 +19,7 @@
 #include "app.h"
 
 #define PEER_QPN 0x21u
+#define PEER_ID	 2 /* last byte of its address */
 #define PEER_VA	 0x500000000000ull
 #define PEER_KEY 0xABCD01u
 #define RQ_PSN	 0x100u
@@ -88,8 +89,11 @@ struct shot {
 	const uint8_t *dmac;
 	bool bad_icrc;
 	uint8_t queue; /* the worker on whose queue it comes, plus 1; 0: PKT_NO_QUEUE */
+	uint8_t port;  /* index of the port that it comes by */
 };
 
+/** Writes it to @p f. @return the length of its frame. */
+size_t lone_frame(const struct lone *l, uint8_t *f, const struct shot *s);
 /** Gives it to the host. @return its verdict. */
 uint16_t lone_rx(struct lone *l, const struct shot *s);
 /** The same for several, as one burst. */

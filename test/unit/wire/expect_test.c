@@ -203,7 +203,7 @@ static void frame_expected__port_and_mac(void **state)
 	assert_true(is_expected(&f, &e));
 }
 
-/* Not even a frame of zeroes. */
+/* Not the peer's either, by any port. */
 static void expect_nothing__no_frame(void **state)
 {
 	struct frame f = frame_of(NET_IPV4, OP_ACKNOWLEDGE, 4);
@@ -214,10 +214,27 @@ static void expect_nothing__no_frame(void **state)
 	expect_nothing(&e);
 	assert_false(is_expected(&f, &e));
 	for (unsigned port = 0; port < PORT_MAX; port++) {
-		memset(f.b, 0, sizeof(f.b));
 		p.port = (uint8_t)port;
 		assert_false(frame_expected(&p, f.b, f.len, &e));
 	}
+}
+
+/* IPv6, RoCEv1, a tag, another UDP port */
+static void expect_may__other_frames(void **state)
+{
+	struct frame f = frame_of(NET_IPV4, OP_ACKNOWLEDGE, 4);
+	const struct frame v6 = frame_of(NET_IPV6, OP_ACKNOWLEDGE, 4);
+	const struct frame v1 = frame_of(NET_ROCEV1, OP_ACKNOWLEDGE, 4);
+
+	(void)state;
+	assert_true(expect_may(f.b));
+	assert_false(expect_may(v6.b));
+	assert_false(expect_may(v1.b));
+	put_be16(f.b + f.udp + UDP_DPORT, UDP_PORT_ROCEV2 + 1);
+	assert_false(expect_may(f.b));
+	f = frame_of(NET_IPV4, OP_ACKNOWLEDGE, 4);
+	frame_tag(&f, ETHERTYPE_VLAN, 5);
+	assert_false(expect_may(f.b));
 }
 
 static void expect_qpn__of_any_frame(void **state)
@@ -239,6 +256,7 @@ int main(void)
 		cmocka_unit_test(frame_expected__trailer),
 		cmocka_unit_test(frame_expected__port_and_mac),
 		cmocka_unit_test(expect_nothing__no_frame),
+		cmocka_unit_test(expect_may__other_frames),
 		cmocka_unit_test(expect_qpn__of_any_frame),
 	};
 

@@ -161,6 +161,106 @@ static void rx_poll__stripped_tag_without_room_is_dropped(void **state)
 	assert_int_equal(rig_free_buffers(r.dp->worker[0]), all_buffers);
 }
 
+/* With the ICRC of its bytes. */
+static void seal(struct frame *f)
+{
+	const struct icrc_ops *icrc = icrc_by_name("table");
+	struct pkt p;
+
+	assert_int_equal(frame_parse(&p, f->b, f->len), DROP_NONE);
+	icrc_store((uint8_t *)p.l3 + p.icrc_off, icrc_header(icrc, p.l3, NET_IPV4, p.icrc_off));
+}
+
+/* --- expected headers ------------------------------------------------------------------- */
+
+/* At the port that rig frames come to. Its P_Key is changed without a command, so that packets
+ * which come by frame_parse() are dropped for theirs, and those whose headers are expected are
+ * not. */
+static void expecting_qp(struct rig_qp *q)
+{
+	rig_qp_up(&r, q, 9, 0);
+	rig_connect(&r, q, q, 1, false);
+	q->qp->pkey = 0x8123;
+}
+
+/* An empty WRITE of its peer. */
+static struct frame next_frame(const struct rig_qp *q)
+{
+	struct frame f = frame_to(q->qp->qpn);
+
+	f.b[f.bth + BTH_OPCODE] = OP_WRITE_ONLY;
+	put_be32(f.b + f.bth + BTH_ACKREQ, q->qp->resp.epsn);
+	memset(f.b + f.bth + BTH_HLEN, 0, RETH_LEN);
+	seal(&f);
+	return f;
+}
+
+/* @return whether @p m, which has the next frame, was executed. */
+static bool executes(const struct rig_qp *q, struct rte_mbuf *m)
+{
+	uint32_t psn = q->qp->resp.epsn;
+	bool drained;
+
+	inject(m);
+	assert_int_equal(rig_rx(r.dp->worker[0], &drained), 1);
+	return q->qp->resp.epsn != psn;
+}
+
+static void rx_poll__plain_frame_is_expected(void **state)
+{
+	struct worker *w = r.dp->worker[0];
+	struct rig_qp q;
+	struct frame f;
+
+	expecting_qp(&q);
+	f = next_frame(&q);
+	assert_true(executes(&q, piece(f.b, f.len)));
+	f = next_frame(&q);
+	core_short_ways(&w->core, false);
+	assert_false(executes(&q, piece(f.b, f.len)));
+	assert_int_equal(dropped(0, DROP_PKEY), 1);
+	core_short_ways(&w->core, true);
+	assert_true(executes(&q, piece(f.b, f.len)));
+	rig_qp_down(&r, &q, 9);
+}
+
+/* proves ETH-07: a frame of a VLAN is not for a QP that has none, although nothing in its bytes
+ * tells */
+static void rx_poll__stripped_tag_is_not_expected(void **state)
+{
+	struct rig_qp q;
+	struct frame f;
+
+	expecting_qp(&q);
+	f = next_frame(&q);
+	assert_false(executes(&q, stripped(&f, 5)));
+	assert_int_equal(dropped(0, DROP_DGID), 1);
+	assert_true(executes(&q, piece(f.b, f.len)));
+	rig_qp_down(&r, &q, 9);
+}
+
+/* Although its first buffer has all of the packet: only padding follows. */
+static void rx_poll__chained_frame_is_not_expected(void **state)
+{
+	static const uint8_t padding[4];
+	struct rte_mbuf *head;
+	struct rig_qp q;
+	struct frame f;
+
+	expecting_qp(&q);
+	f = next_frame(&q);
+	for (unsigned i = 0; i < 2; i++) {
+		head = piece(f.b, f.len);
+		assert_int_equal(rte_pktmbuf_chain(head, piece(padding, sizeof(padding))), 0);
+		assert_int_equal(executes(&q, head), i);
+		assert_int_equal(dropped(0, DROP_PKEY), 1);
+		q.qp->pkey = 0xFFFF;
+	}
+	rig_qp_down(&r, &q, 9);
+}
+
+/* --- other workers' frames -------------------------------------------------------------- */
+
 static uint64_t received(unsigned worker)
 {
 	struct core_counters sum = {0};
@@ -183,16 +283,6 @@ static void rx_poll__other_workers_frame_is_handed_over(void **state)
 	assert_int_equal(received(1), 1);
 	assert_int_equal(dropped(1, DROP_ICRC), 1); /* the QPN was patched */
 	rig_qp_down(&r, &q, 9);
-}
-
-/* With the ICRC that its bytes want. */
-static void seal(struct frame *f)
-{
-	const struct icrc_ops *icrc = icrc_by_name("table");
-	struct pkt p;
-
-	assert_int_equal(frame_parse(&p, f->b, f->len), DROP_NONE);
-	icrc_store((uint8_t *)p.l3 + p.icrc_off, icrc_header(icrc, p.l3, NET_IPV4, p.icrc_off));
 }
 
 static unsigned receive_many(const struct frame *f, unsigned many)
@@ -542,6 +632,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(rx_poll__stripped_tag_counts, up, down),
 		cmocka_unit_test_setup_teardown(
 			rx_poll__stripped_tag_without_room_is_dropped, up, down),
+		cmocka_unit_test_setup_teardown(rx_poll__plain_frame_is_expected, up, down),
+		cmocka_unit_test_setup_teardown(rx_poll__stripped_tag_is_not_expected, up, down),
+		cmocka_unit_test_setup_teardown(rx_poll__chained_frame_is_not_expected, up, down),
 		cmocka_unit_test_setup_teardown(rx_poll__port_that_is_down_is_emptied, up, down),
 		cmocka_unit_test_setup_teardown(
 			timers_poll__goes_on_while_a_port_is_down, up, down),
