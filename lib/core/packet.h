@@ -9,7 +9,7 @@
 #include "path_write.h"
 #include "qp.h"
 #include "txd.h"
-#include "wqe.h"
+#include "xrc.h"
 
 /** The BTH fields that differ from packet to packet. */
 struct bth {
@@ -50,7 +50,7 @@ static ALWAYS_INLINE uint8_t *packet_begin_to(uint16_t *id, struct qp *qp, const
 	t->nsegs = 0;
 	t->sealed = TXD_OPEN;
 	if (unlikely(op->xrceth)) { /* XRC-03, BTH-22: in all requests */
-		put_be32(bth + BTH_HLEN, *wqe_srqn(qp, qp_wqe(qp, qp->req.cur)));
+		put_be32(bth + BTH_HLEN, xrc_srqn(qp));
 		return bth + BTH_HLEN + XRCETH_LEN;
 	}
 	return bth + BTH_HLEN;

@@ -36,9 +36,9 @@
 #include "abi_wqe.h"
 #include "bits.h"
 #include "cause.h"
-#include "expect.h"
 #include "limits.h"
 #include "path.h"
+#include "pkt.h"
 #include "wheel.h"
 #include "window.h"
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "bits.h"
 #include "core.h"
+#include "expect.h"
 #include "opcode.h"
 #include "qp.h"
 

@@ -15,6 +15,7 @@
 #include "txd.h"
 #include "uaccess.h"
 #include "ud.h"
+#include "wqe.h"
 
 /* WQEs in a row, in one turn, that send nothing. */
 #define LOCAL_MAX 16u

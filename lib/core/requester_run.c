@@ -13,6 +13,7 @@
 #include "seq24.h"
 #include "timers.h"
 #include "txd.h"
+#include "wqe.h"
 
 /* The bits that may differ between the first words of plain entries: one SGE, SEND or WRITE. */
 #define PLAIN_FREE                                              \

@@ -16,6 +16,7 @@
 #include "responder_impl.h"
 #include "seq24.h"
 #include "uaccess.h"
+#include "wqe.h"
 #include "write_place.h"
 
 void responder_start(struct qp *qp, uint32_t psn)

@@ -11,6 +11,7 @@
 #include "trace.h"
 #include "txd.h"
 #include "txd_bth.h"
+#include "wqe.h"
 
 /* --- the ring ------------------------------------------------------------------------- */
 

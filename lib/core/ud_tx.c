@@ -14,6 +14,7 @@
 #include "requester.h"
 #include "rp.h"
 #include "seq24.h"
+#include "wqe.h"
 
 /* WQEs fetched in one step of a snapshot. */
 #define SNAPSHOT_PART 256u

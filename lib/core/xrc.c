@@ -5,13 +5,20 @@
  * (recv.c). The SRQ number in other requests is ignored, unless the target has no PD: then the keys
  * of a request are those of the SRQ's PD (decision 0108).
  *
- * The initiator is the RC requester and completer; packet.h adds the XRCETH to requests.
+ * The initiator is the RC requester and completer; packet.h adds the XRCETH to requests, with the
+ * number that its request names.
  */
 #include "xrc.h"
 #include "headers.h"
 #include "pkt.h"
 #include "recv.h"
 #include "responder.h"
+#include "wqe.h"
+
+uint32_t xrc_srqn(const struct qp *qp)
+{
+	return *wqe_srqn(qp, qp_wqe(qp, qp->req.cur));
+}
 
 bool xrc_request(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {

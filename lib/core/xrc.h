@@ -11,6 +11,9 @@ struct core;
 struct pkt;
 struct qp;
 
+/** @return the peer's SRQ that the request of @p qp, an XRC_SEND QP, which is being sent is for. */
+uint32_t xrc_srqn(const struct qp *qp);
+
 /** Notes the SRQ that @p pkt names, a request packet for an XRC_RECV QP, before responder_rx()
  * handles it.
  * @return false when it was dealt with: the SRQ of the current message was destroyed. */

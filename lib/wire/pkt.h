@@ -3,11 +3,38 @@
 #ifndef PKT_H
 #define PKT_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-struct expect;
 struct opcode;
+
+/** Bytes of a frame that are compared: from the EtherType to the DestQP and a little further. */
+#define EXPECT_AT  12u
+#define EXPECT_LEN 48u
+
+/** The shortest frame that can be compared. */
+#define EXPECT_MIN (EXPECT_AT + EXPECT_LEN)
+
+typedef uint64_t expect_piece __attribute__((vector_size(16), may_alias));
+
+/** The headers that a QP expects of its peer's packets (expect.h): RoCEv2 over IPv4 without a VLAN
+ *  tag. */
+struct expect {
+	union {
+		uint8_t byte[EXPECT_LEN];
+		expect_piece piece[EXPECT_LEN / sizeof(expect_piece)];
+	};
+	uint64_t sum; /* of the 16-bit words of the IPv4 header that are equal, in memory order */
+	const _Atomic uint64_t *mac; /* the port's: mac_word() */
+	uint32_t dest_qp;	     /* as in `byte` */
+	uint16_t pkey;
+	uint8_t port; /* index of the ingress port; EXPECT_NOTHING */
+};
+
+/** For struct expect.port: no frame is like that. The bytes could not say so, since a frame may
+ *  have any. */
+#define EXPECT_NOTHING 0xFFu
 
 /**
  * One received packet. Multi-byte fields are in host order unless marked otherwise; all pointers
