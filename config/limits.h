@@ -222,12 +222,12 @@
 #define PD_MAX	       32768u
 /** Completion channels of one session: each costs the daemon a descriptor. */
 #define SESSION_CHANNEL_MAX 1024u
-/** Ids of RDMA CM, requests that no program has read included, and their events that commands have
- * asked for: 700 bytes each while they are unread. */
+/** Ids of RDMA CM, requests that no program has read included, and the events that RESOLVE_ADDR and
+ * joins cause: 700 bytes each while they are unread. */
 #define CM_ID_MAX    65536u
 #define CM_EVENT_MAX 65536u
 /** Ports that ids are bound to: as many as there are ephemeral ones, so that a program within its
- * limits always finds one. */
+ * limits finds one, unless root, which has no limit, has taken them. */
 #define CM_PORT_MAX	 28232u
 #define CM_LISTENERS_MAX 4096u
 /** Connections: both ends of all QPs of a rocid, and as many that are ending. */

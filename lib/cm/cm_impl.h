@@ -51,7 +51,7 @@ struct cm_conn {
 	uint8_t init_depth, resp_res; /* the peer's offer, later the agreed values */
 	uint8_t mtu, retry_count, rnr_retry, ack_timeout, remote_timeout;
 	bool owned;
-	bool half;    /* its program has not received the event: in the listener's backlog */
+	bool half;    /* its program has not answered the request */
 	bool unheard; /* its program has not received the event: in the backlog */
 	bool remote_srq;
 	bool alternate;	       /* the REQ has an alternate path */

@@ -174,16 +174,17 @@ int cmd_cm_get_event(struct cm_channel *ch, const struct request *q, struct repl
 
 /* --- ids -------------------------------------------------------------------------------------- */
 
-/* @return an id with a handle and a starting PSN, or NULL. */
-static struct cm_id *id_new(struct connections *all)
+/* Makes an id with a handle and a starting PSN.  @return 0 or a negative errno. */
+static int id_new(struct connections *all, struct cm_id **made)
 {
 	struct cm_id *id = calloc(1, sizeof(*id));
+	int err = id ? random_bytes(&id->psn, sizeof(id->psn)) : -ENOMEM;
 
-	if (!id)
-		return NULL;
-	if (random_bytes(&id->psn, sizeof(id->psn)) || handle_add(&all->ids, id, &id->handle)) {
+	if (!err)
+		err = handle_add(&all->ids, id, &id->handle);
+	if (err) {
 		free(id);
-		return NULL;
+		return err;
 	}
 	id->psn &= 0xFFFFFF;
 	id->all = all;
@@ -191,7 +192,8 @@ static struct cm_id *id_new(struct connections *all)
 	list_init(&id->bind_node);
 	list_init(&id->lookup_node);
 	wheel_timer_init(&id->deadline);
-	return id;
+	*made = id;
+	return 0;
 }
 
 int id_create(struct cm_channel *ch, const struct abi_cm_create_id *in, struct cm_id **made,
@@ -202,10 +204,11 @@ int id_create(struct cm_channel *ch, const struct abi_cm_create_id *in, struct c
 
 	if (err)
 		return err;
-	id = id_new(ch->session->ctl->connections);
-	if (!id) {
+	err = id_new(ch->session->ctl->connections, &id);
+	if (err) {
 		quota_give_one(ch->session, CTL_CM_IDS);
-		return refuse_memory(why);
+		return err == -ENOSPC ? refuse(why, err, "rocid has no CM id left: destroy some")
+				      : refuse_memory(why);
 	}
 	id->channel = ch;
 	id->ps = in->ps;

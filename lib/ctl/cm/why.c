@@ -23,7 +23,8 @@ static const char *cause_of(unsigned reason)
 	switch (reason) {
 	case CM_REJ_NO_QP:
 	case CM_REJ_NO_RESOURCES:
-		return "the peer has no room for another connection: its backlog is full, or it is "
+		return "the peer has no room for another connection: its backlog is full, its user "
+		       "has all the connections that it may have (rocictl show limits), or it is "
 		       "short of QPs";
 	case CM_REJ_TIMEOUT:
 		return "the peer gave up waiting for an answer: look for lost packets (rocictl "

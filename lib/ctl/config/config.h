@@ -82,7 +82,7 @@ enum ctl_kind {
 	CTL_CM_PORTS,	 /* that ids are bound to */
 	CTL_LISTENERS,
 	CTL_CONNECTIONS, /* of ids, until the id is destroyed */
-	CTL_CM_EVENTS,	 /* unread, that commands have asked for */
+	CTL_CM_EVENTS,	 /* unread, of RESOLVE_ADDR and joins */
 	CTL_KINDS
 };
 
