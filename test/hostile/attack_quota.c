@@ -202,7 +202,7 @@ static const struct {
 /* The objects that the other requests name. @return 0 or the status of the refusal. */
 static int prepare(struct raw *s, struct parts *p, const char **what)
 {
-	struct abi_create_qp_reply r;
+	struct abi_create_qp_reply r = {0};
 	struct abi_modify_qp m = {
 		.mask = ABI_QP_STATE | ABI_QP_PKEY_INDEX | ABI_QP_PORT | ABI_QP_QKEY,
 		.attr = {.qp_state = ABI_QPS_INIT, .port = 1}};
