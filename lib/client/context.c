@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 #include "client.h"
 #include "roci_private.h"
@@ -231,17 +232,30 @@ int roci_close(struct roci_context *c)
 	return 0;
 }
 
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
 /* rocid closes the socket after it has destroyed the session's objects, and sends nothing unasked:
  * what else can be read is a reply that another thread was waiting for. */
 static void wait_for_end(int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
-	char byte;
-	int n;
+	int64_t until = now_ms() + END_MS;
 
-	do
-		n = poll(&p, 1, END_MS);
-	while ((n < 0 && errno == EINTR) || (n > 0 && recv(fd, &byte, 1, MSG_DONTWAIT) > 0));
+	for (int64_t left = END_MS; left > 0; left = until - now_ms()) {
+		char byte;
+		ssize_t n = poll(&p, 1, (int)left);
+
+		if (n > 0)
+			n = recv(fd, &byte, 1, MSG_DONTWAIT);
+		if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN))
+			return;
+	}
 }
 
 void roci_abandon(struct roci_context *c)

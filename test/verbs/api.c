@@ -7,8 +7,11 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <time.h>
 #include <unistd.h>
+#include <sys/socket.h>
+#include <sys/time.h>
 #include "fixture.h"
 
 #define QKEY 0x11111111
@@ -559,6 +562,29 @@ static void closed_often(void)
 		closed_means_gone();
 }
 
+static void on_alarm(int sig)
+{
+}
+
+/* Also if rocid is stopped, and signals interrupt the wait for it again and again. */
+static void closed_beside_a_stopped_rocid(void)
+{
+	const struct itimerval often = {{0, 100000}, {0, 100000}}, never = {0};
+	struct ucred rocid;
+	socklen_t len = sizeof(rocid);
+	struct end e[2];
+
+	pair_open(e, &(struct recipe){.type = IBV_QPT_RC});
+	CHECK(!getsockopt(e[0].context->cmd_fd, SOL_SOCKET, SO_PEERCRED, &rocid, &len));
+	signal(SIGALRM, on_alarm);
+	CHECK(!setitimer(ITIMER_REAL, &often, NULL) && !kill(rocid.pid, SIGSTOP));
+	CHECK(!ibv_close_device(e[0].context));
+	CHECK(!kill(rocid.pid, SIGCONT) && !setitimer(ITIMER_REAL, &never, NULL));
+	CHECK(!ibv_close_device(e[1].context));
+	free(e[0].buf);
+	free(e[1].buf);
+}
+
 /* --- refusals --------------------------------------------------------------------------------- */
 
 static void refused_registrations(struct end *e)
@@ -808,6 +834,7 @@ int main(int argc, char **argv)
 		{"thread and parent domains", parent_domains, false},
 		{"close with objects left", close_with_all, false},
 		{"no access after a close", closed_often, false},
+		{"close beside a stopped rocid", closed_beside_a_stopped_rocid, false},
 		{"refusals", refusals, false},
 		{"rate limits", rates, false},
 		{"threads", threads, false},
