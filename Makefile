@@ -45,10 +45,12 @@ check: $(BUILD)/with-tests lint
 test:
 	@MAKE='$(MAKE)' test/tier packages-test check buildtypes functional sanitize arm64 fuzz-smoke mutants interop
 
-# Tests with real processes, two at a time if possible; attacks on rocid; tests of the interoperability tools.
+# Tests with real processes, one more at a time than there are CPUs, because each waits for others much of its time;
+# attacks on rocid; tests of the interoperability tools.
+ONE_MORE = --num-processes $$(($$(nproc) + 1))
 functional: $(BUILD)/with-tests
 	ninja -C $(BUILD)
-	$(MESON_TEST) -C $(BUILD) --suite func --suite hostile --suite interop-tools --timeout-multiplier 4
+	$(MESON_TEST) -C $(BUILD) $(ONE_MORE) --suite func --suite hostile --suite interop-tools --timeout-multiplier 4
 
 # clang's warnings, and the tests under ASan and UBSan, whose clang runtime finds more. Not those that measure
 # CPU time (cpu), nor those of scripts, documents and installation (plain), which run no code of ours that
@@ -57,7 +59,7 @@ sanitize: packages-test
 	@test -f $(BUILD)-asan/build.ninja || CC=clang CC_LD=lld meson setup $(BUILD)-asan $(DEVELOPER) \
 		$(SANITIZED) -Db_lundef=false
 	ninja -C $(BUILD)-asan
-	$(MESON_TEST) -C $(BUILD)-asan --no-suite lint --no-suite cpu --no-suite plain --no-suite twin --no-suite soak --no-suite interop \
+	$(MESON_TEST) -C $(BUILD)-asan $(ONE_MORE) --no-suite lint --no-suite cpu --no-suite plain --no-suite twin --no-suite soak --no-suite interop \
 		--timeout-multiplier 10
 	test ! -x $(BUILD)/app/rocilab/rocilab || \
 		test/sim/same_bytes.py $(BUILD)/app/rocilab/rocilab $(BUILD)-asan/app/rocilab/rocilab
