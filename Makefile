@@ -35,19 +35,18 @@ bench: packages-bench $(BUILD)/with-tests
 # that need no daemon. `test`, what CI runs: everything that protects users. `soak`, before a release and after
 # changes to what it searches: hours.
 MESON_TEST = meson test --no-rebuild --print-errorlogs
+ONE_MORE = --num-processes $$(($$(nproc) + 1)) # than CPUs, because tests wait for others much of their time
 # Compiled by clang for sanitizers: lines suffice for their reports, and lld links in a third of the time.
 SANITIZED := -Doptimization=1 -Ddebug=false -Dc_args=-gline-tables-only -Db_sanitize=address,undefined
 
 check: $(BUILD)/with-tests lint
 	ninja -C $(BUILD)
-	$(MESON_TEST) -C $(BUILD) --suite lint --suite unit --suite sim --suite golden --timeout-multiplier 4
+	$(MESON_TEST) -C $(BUILD) $(ONE_MORE) --suite lint --suite unit --suite sim --suite golden --timeout-multiplier 4
 
 test:
 	@MAKE='$(MAKE)' test/tier packages-test check buildtypes functional sanitize arm64 fuzz-smoke mutants interop
 
-# Tests with real processes, one more at a time than there are CPUs, because each waits for others much of its time;
-# attacks on rocid; tests of the interoperability tools.
-ONE_MORE = --num-processes $$(($$(nproc) + 1))
+# Tests with real processes, attacks on rocid, tests of the interoperability tools.
 functional: $(BUILD)/with-tests
 	ninja -C $(BUILD)
 	$(MESON_TEST) -C $(BUILD) $(ONE_MORE) --suite func --suite hostile --suite interop-tools --timeout-multiplier 4
