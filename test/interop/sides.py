@@ -327,7 +327,7 @@ class Local:
     def start_rocid(self, *more):
         """Its socket is the default one: /run is private in here."""
         self.rocid = Program([self.build / 'app/rocid/rocid', '--no-huge', '-m', '256', '--no-pci', '--',
-                              '--share', self.dev, '--idle', 'yield', '--stats-on-exit', *more], self.log)
+                              '--share', self.dev, '--idle', 'adaptive', '--stats-on-exit', *more], self.log)
         end = time.monotonic() + PATIENCE_S
         while 'rocid: ready' not in self.log.read_text():
             if not self.rocid.running() or time.monotonic() > end:

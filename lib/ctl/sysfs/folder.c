@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,8 +97,7 @@ int folder_open(struct folder *f, const char *path, char why[ABI_SENTENCE_MAX])
 {
 	int err;
 
-	f->fd = -1;
-	f->path = strdup(path);
+	*f = (struct folder){.fd = -1, .path = strdup(path)};
 	if (!f->path)
 		return refuse_memory(why);
 	err = make(f, why);
@@ -153,15 +153,41 @@ static int rename_fresh(const struct folder *f, const char *path)
 	return renameat(f->fd, FRESH, f->fd, path) ? -errno : 0;
 }
 
-int folder_write(const struct folder *f, const char *path, const char *text)
+/* Files are replaced and never changed, so one that has the same text stays right when the other
+ * gets another. Where a file is already, or the file system has no links, it is written. */
+static bool link_same(const struct folder *f, const char *path, const char *text)
 {
-	int err = write_fresh(f, text);
-
-	return err ? err : rename_fresh(f, path);
+	return *f->last_path && !strcmp(f->last_text, text) &&
+	       !linkat(f->fd, f->last_path, f->fd, path, 0);
 }
 
-int folder_link(const struct folder *f, const char *path, const char *target)
+static void remember(struct folder *f, const char *path, const char *text)
 {
+	*f->last_path = 0;
+	if (strlen(path) >= FOLDER_LAST || strlen(text) >= FOLDER_LAST)
+		return;
+	strcpy(f->last_path, path);
+	strcpy(f->last_text, text);
+}
+
+int folder_write(struct folder *f, const char *path, const char *text)
+{
+	int err;
+
+	if (link_same(f, path, text))
+		return 0;
+	err = write_fresh(f, text);
+	if (!err)
+		err = rename_fresh(f, path);
+	if (!err)
+		remember(f, path, text);
+	return err;
+}
+
+int folder_link(struct folder *f, const char *path, const char *target)
+{
+	if (!strcmp(f->last_path, path))
+		*f->last_path = 0;
 	unlinkat(f->fd, FRESH, 0);
 	return symlinkat(target, f->fd, FRESH) ? -errno : rename_fresh(f, path);
 }

@@ -9,9 +9,15 @@
 
 #include "abi_ctl.h"
 
+/** Longer ones are not remembered. */
+#define FOLDER_LAST 96
+
 struct folder {
 	int fd;	    /* -1: none */
 	char *path; /* NULL: none */
+	/* The file that was written last, and its text; empty: none. */
+	char last_path[FOLDER_LAST];
+	char last_text[FOLDER_LAST];
 };
 
 /**
@@ -29,11 +35,15 @@ void folder_close(struct folder *f);
 /** Creates a folder in it.  @return 0 or a negative errno. */
 int folder_make(const struct folder *f, const char *path);
 
-/** Writes a file in it, replacing any existing one.  @return 0 or a negative errno. */
-int folder_write(const struct folder *f, const char *path, const char *text);
+/**
+ * Writes a file in it, replacing any existing one. A new one with the text of the file that was
+ * written before it is a link to that, because most files are zeros, and a link takes no room.
+ * @return 0 or a negative errno.
+ */
+int folder_write(struct folder *f, const char *path, const char *text);
 
 /** Creates a symbolic link in it, replacing any existing one.  @return 0 or a negative errno. */
-int folder_link(const struct folder *f, const char *path, const char *target);
+int folder_link(struct folder *f, const char *path, const char *target);
 
 /** Removes a file, or a folder and its contents, if it exists. */
 void folder_remove(const struct folder *f, const char *path);

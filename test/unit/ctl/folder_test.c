@@ -178,6 +178,61 @@ static void folder_write__a_reader_keeps_the_old_text(void **state)
 	folder_close(&f);
 }
 
+static ino_t inode_of(const char *name)
+{
+	struct stat st;
+
+	assert_int_equal(lstat(in(name), &st), 0);
+	return st.st_ino;
+}
+
+static void reads(const char *name, const char *want)
+{
+	int fd = open(in(name), O_RDONLY);
+
+	assert_true(fd >= 0);
+	text_is(fd, want);
+	close(fd);
+}
+
+/* A file of the same text is a link, which stays as it was when the other one is written ... */
+static void folder_write__files_of_the_same_text(void **state)
+{
+	struct folder f;
+
+	(void)state;
+	opens(&f);
+	assert_int_equal(folder_write(&f, "one", "0\n"), 0);
+	assert_int_equal(folder_write(&f, "two", "0\n"), 0);
+	assert_int_equal(folder_write(&f, "three", "1\n"), 0);
+	assert_true(inode_of("one") == inode_of("two"));
+	assert_true(inode_of("one") != inode_of("three"));
+	assert_int_equal(mode_of("two"), 0644);
+	assert_int_equal(folder_write(&f, "one", "2\n"), 0);
+	reads("one", "2\n");
+	reads("two", "0\n");
+	assert_int_equal(folder_write(&f, "two", "2\n"), 0); /* is there already */
+	reads("two", "2\n");
+	folder_close(&f);
+}
+
+/* ... and is written where the other one has become another thing, or none. */
+static void folder_write__the_other_file_has_gone(void **state)
+{
+	struct folder f;
+
+	(void)state;
+	opens(&f);
+	assert_int_equal(folder_write(&f, "one", "0\n"), 0);
+	folder_remove(&f, "one");
+	assert_int_equal(folder_write(&f, "two", "0\n"), 0);
+	reads("two", "0\n");
+	assert_int_equal(folder_link(&f, "two", "/nowhere"), 0);
+	assert_int_equal(folder_write(&f, "three", "0\n"), 0);
+	reads("three", "0\n");
+	folder_close(&f);
+}
+
 static void folder_write__says_that_it_failed(void **state)
 {
 	struct folder f;
@@ -233,6 +288,8 @@ int main(void)
 		cmocka_unit_test(folder_open__follows_no_link),
 		cmocka_unit_test(folder_close__leaves_what_a_link_leads_to),
 		cmocka_unit_test(folder_write__a_reader_keeps_the_old_text),
+		cmocka_unit_test(folder_write__files_of_the_same_text),
+		cmocka_unit_test(folder_write__the_other_file_has_gone),
 		cmocka_unit_test(folder_write__says_that_it_failed),
 		cmocka_unit_test(folder_link__replaces_a_link),
 		cmocka_unit_test(folder_remove__files_and_folders),
