@@ -32,7 +32,7 @@ void changes_add(struct changes *c, enum change_kind kind, const char *path, con
 	list_push(&c->list, &ch->node);
 }
 
-static int apply(const struct change *ch, const struct folder *f)
+static int apply(const struct change *ch, struct folder *f)
 {
 	switch (ch->kind) {
 	case CHANGE_MAKE:
@@ -47,7 +47,7 @@ static int apply(const struct change *ch, const struct folder *f)
 	return 0;
 }
 
-bool changes_apply(struct changes *c, const struct folder *f)
+bool changes_apply(struct changes *c, struct folder *f)
 {
 	bool ok = !c->lost;
 	struct list *l;

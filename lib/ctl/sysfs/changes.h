@@ -32,6 +32,6 @@ void changes_add(struct changes *c, enum change_kind kind, const char *path, con
  * Makes all changes in their order, also those after one that fails, and forgets them.
  * @return false if one failed or was lost.
  */
-bool changes_apply(struct changes *c, const struct folder *f);
+bool changes_apply(struct changes *c, struct folder *f);
 
 #endif

@@ -27,7 +27,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-int writer_start(struct writer *w, const struct folder *f)
+int writer_start(struct writer *w, struct folder *f)
 {
 	sigset_t all, old;
 	int err;

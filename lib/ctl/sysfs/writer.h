@@ -12,7 +12,7 @@
 #include "sysfs/changes.h"
 
 struct writer {
-	const struct folder *folder;
+	struct folder *folder;
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t work;   /* `given` or `stop` is set */
@@ -22,7 +22,7 @@ struct writer {
 };
 
 /** Starts the thread.  @return 0 or a negative errno. */
-int writer_start(struct writer *w, const struct folder *f);
+int writer_start(struct writer *w, struct folder *f);
 
 /** Waits for the changes in progress, and ends the thread. */
 void writer_stop(struct writer *w);
