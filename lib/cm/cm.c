@@ -273,9 +273,12 @@ void cm_half_add(struct cm *cm, struct cm_conn *c, uint32_t listener)
 
 void cm_half_heard(struct cm *cm, struct cm_conn *c)
 {
-	if (c->unheard)
-		cm->listener[c->listener].waiting--;
+	if (!c->unheard)
+		return;
+	cm->listener[c->listener].waiting--;
+	list_del(&c->node);
 	c->unheard = false;
+	c->listener = CM_NONE;
 }
 
 void cm_half_del(struct cm *cm, struct cm_conn *c)
@@ -283,9 +286,7 @@ void cm_half_del(struct cm *cm, struct cm_conn *c)
 	if (!c->half)
 		return;
 	cm_half_heard(cm, c);
-	list_del(&c->node);
 	c->half = false;
-	c->listener = CM_NONE;
 	cm->halves--;
 	--*half_of(cm, &c->path);
 }

@@ -173,6 +173,9 @@ void cm_mad(
 /** Runs the timers that are due at @p now. */
 void cm_expire(struct cm *cm, uint64_t now);
 
+/** The same, but at most @p most of them.  @return false: more may be due. */
+bool cm_expire_some(struct cm *cm, uint64_t now, unsigned most);
+
 /** @return when to call cm_expire(), WHEEL_NEVER if no timer is armed. */
 uint64_t cm_deadline(const struct cm *cm);
 
@@ -192,7 +195,12 @@ int cm_listen(struct cm *cm, uint64_t service_id, const uint8_t gid[16], uint32_
  *  listener, as in Linux. -ENOENT. */
 int cm_heard(struct cm *cm, uint32_t id);
 
-/** Ends @p listener; rejects REQs and SIDR_REQs whose event was not received. -ENOENT. */
+/** No request reaches @p listener any more, and another may have its address; cm_unlisten() is
+ *  next. -ENOENT. */
+int cm_close(struct cm *cm, uint32_t listener);
+
+/** Ends @p listener, closed or not; rejects REQs and SIDR_REQs whose event was not received.
+ *  -ENOENT. */
 int cm_unlisten(struct cm *cm, uint32_t listener, uint64_t now);
 
 /** Sends a REQ. @param id set to the connection. -ENOMEM: no room; -EINVAL: bad @p p. */

@@ -68,6 +68,8 @@ static int taken(const struct cm_id *id, uint16_t port, bool listening)
 
 		if (o == id || o->ps != id->ps || o->local.port != port || !overlap(o, id))
 			continue;
+		if (o->channel->session->ending) /* in steps; a new program may begin at once */
+			continue;
 		if (o->state != ID_LISTEN && !listening && o->reuse && id->reuse)
 			continue;
 		if (addr_is_any(&o->local) || addr_is_any(&id->local))

@@ -63,6 +63,7 @@ static int listen_at(struct cm_id *id, uint32_t backlog, char why[ABI_SENTENCE_M
 		id->handle, &id->listener);
 	if (!err) {
 		id->state = ID_LISTEN;
+		id_enlist(id);
 		return 0;
 	}
 	quota_give_one(s, CTL_LISTENERS);

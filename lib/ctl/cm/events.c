@@ -8,6 +8,7 @@
 #include "config/parts.h"
 #include "session/failures.h"
 #include "session/quota.h"
+#include "session/session.h"
 
 static void copy_private(struct abi_cm_param *p, const uint8_t *data, size_t len)
 {
@@ -247,7 +248,7 @@ enum cm_rej connections_event(void *arg, const struct cm_event *e)
 	if (e->type == CM_EV_REQ || e->type == CM_EV_SIDR_REQ)
 		return on_request(all, e);
 	id = handle_get(&all->ids, (uint32_t)e->cookie);
-	if (!id || id->conn != e->id)
+	if (!id || id->conn != e->id || id->channel->session->ending)
 		return 0;
 	/* Nothing of a request that no program has read may outlast it: it left the backlog, so a
 	 * peer could otherwise take all that the listener's user may have. */

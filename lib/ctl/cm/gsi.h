@@ -94,8 +94,8 @@ void gsi_close(struct gsi *g);
 /** Sends @p mad: at once, in its turn if many are queued, or when its destination is resolved. */
 void gsi_send(struct gsi *g, const struct cm_path *to, const uint8_t mad[MAD_LEN]);
 
-/** Sends queued MADs as far as the pace allows.  @return whether more are queued: call again in 1
- *  ms. */
+/** Sends up to GSI_BURST queued MADs, as far as the pace allows.  @return whether more are queued:
+ * call again in 1 ms. */
 bool gsi_flush(struct gsi *g);
 
 /** Processes received datagrams. @return true while there are more. */

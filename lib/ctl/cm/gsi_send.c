@@ -290,7 +290,8 @@ bool gsi_flush(struct gsi *g)
 	if (!g->nwaiting)
 		return false;
 	refill(g);
-	while (g->nwaiting) {
+	/* some are dropped, which takes time, too */
+	for (uint32_t n = 0; g->nwaiting && n < GSI_BURST; n++) {
 		const struct gsi_waiting *w = &g->waiting[g->first];
 
 		if (!send_now(g, &w->to, w->mad))
@@ -298,6 +299,8 @@ bool gsi_flush(struct gsi *g)
 		g->first = (g->first + 1) % GSI_WAITING;
 		g->nwaiting--;
 	}
+	if (g->nwaiting)
+		return true;
 	g->first = 0; /* reuse memory that was touched before */
 	return false;
 }

@@ -22,9 +22,10 @@ struct session;
 
 struct cm_channel {
 	struct session *session;
+	struct list of_session; /* in session.cm_channels */
 	uint32_t handle;
 	int fd[2];	    /* a pipe, holding one byte while events are queued */
-	struct list ids;    /* cm_id.node */
+	struct list ids;    /* cm_id.node, listeners first */
 	struct list events; /* cm_note.node, oldest first */
 };
 
@@ -101,11 +102,31 @@ struct cm_channel *channel_named(struct session *s, uint32_t handle, struct repl
 int id_create(struct cm_channel *ch, const struct abi_cm_create_id *in, struct cm_id **id,
 	char why[ABI_SENTENCE_MAX]);
 
+/** Gives back what a channel of @p s was charged. */
+void channel_uncharge(struct session *s);
+
+/** Puts @p id, whose state has changed, in its place among those of its channel. */
+void id_enlist(struct cm_id *id);
+
+/** Frees its events, and that of the request that made it. */
+void id_drop_events(struct cm_id *id);
+
+/* end.c */
+
+/** Ids per step of what is done for many. */
+#define CM_STEP 64u
+
 /** Destroys it in any state; the peer is notified. */
 void id_destroy(struct cm_id *id);
 
 /** Destroys the channel and its ids. */
 void channel_destroy(struct cm_channel *ch);
+
+/** @p s is ending: its listeners hear nothing any more. */
+void channels_give_up(struct session *s);
+
+/** Destroys some of its ids and channels.  @return false if none is left. */
+bool channels_release_some(struct session *s);
 
 /** @return an event for @p id, to be filled in and raised; NULL: out of memory. */
 struct cm_note *note_new(struct cm_id *id, uint32_t type, int32_t status);
@@ -157,8 +178,8 @@ void id_check_address(struct cm_id *id);
 int lookup_begin(struct cm_id *id, const struct dest_key *key, uint32_t timeout_ms,
 	char why[ABI_SENTENCE_MAX]);
 void lookup_cancel(struct cm_id *id);
-/** Ends those whose time is over at @p now (ns). */
-void lookups_expire(struct connections *all, uint64_t now);
+/** Ends some of those whose time is over at @p now (ns).  @return whether there may be more. */
+bool lookups_expire(struct connections *all, uint64_t now);
 
 /* why.c */
 

@@ -178,13 +178,19 @@ void world_run(struct world *w)
 	}
 }
 
+void world_poll(struct world *w)
+{
+	while (!connections_poll(w->ctl) || lookups_poll(w->ctl))
+		;
+}
+
 void world_pass(struct world *w, uint64_t ms)
 {
 	const uint64_t end = w->now + ms * MS;
 
 	do {
 		w->now = RTE_MIN(end, w->now + 500 * MS);
-		connections_poll(w->ctl);
+		world_poll(w);
 		cm_expire(w->peer, w->now);
 		world_run(w);
 	} while (w->now < end);
@@ -273,7 +279,7 @@ static void hello(struct program *p)
 	must(program_ask(p, ABI_HELLO, &h, sizeof(h), NULL, 0));
 }
 
-static void make_qp(struct program *p)
+void program_qp(struct program *p)
 {
 	struct abi_create_cq cq = {.depth = 16, .channel = ABI_NO_HANDLE};
 	struct abi_create_cq_reply made = {0};
@@ -300,7 +306,7 @@ void program_open(struct world *w, struct program *p)
 	assert_int_equal(r.nfds, 1);
 	p->fd = r.fd[0];
 	p->channel = made.handle;
-	make_qp(p);
+	program_qp(p);
 }
 
 void program_die(struct program *p)
