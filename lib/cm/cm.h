@@ -76,6 +76,8 @@ struct cm_event {
 	uint32_t id;
 	uint64_t cookie;   /* of the connection; CM_EV_REQ, CM_EV_SIDR_REQ: of the listener */
 	uint32_t listener; /* valid for these two */
+	bool crowded; /* likewise: the peer has its share of half-open connections, so refuse the
+			 request unless the listener's user has few */
 	unsigned reason;
 	const struct cm_path *path;
 	const uint8_t *mad;	     /* the cause; NULL: a timer */
@@ -198,6 +200,9 @@ int cm_heard(struct cm *cm, uint32_t id);
 /** No request reaches @p listener any more, and another may have its address; cm_unlisten() is
  *  next. -ENOENT. */
 int cm_close(struct cm *cm, uint32_t listener);
+
+/** @return requests to @p listener that were refused, for whatever reason. */
+uint64_t cm_listener_refused(const struct cm *cm, uint32_t listener);
 
 /** Ends @p listener, closed or not; rejects REQs and SIDR_REQs whose event was not received.
  *  -ENOENT. */

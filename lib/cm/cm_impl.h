@@ -67,6 +67,7 @@ struct cm_listener {
 	uint8_t gid[16];
 	uint32_t backlog;
 	uint32_t waiting;
+	uint64_t refused;
 	struct list requests; /* whose event was not received */
 	uint32_t next;	      /* in its bucket, or in the free list */
 	bool any, used;
@@ -106,6 +107,7 @@ struct cm_rx {
 struct cm_conn *cm_find(struct cm *cm, uint32_t id);
 struct cm_conn *cm_alloc(struct cm *cm, const struct cm_path *path, uint64_t cookie);
 void cm_free(struct cm *cm, struct cm_conn *c);
+void cm_undo(struct cm *cm, struct cm_conn *c, uint32_t listener);
 void cm_index_add(struct cm *cm, struct cm_conn *c, enum cm_index by);
 void cm_index_del(struct cm *cm, struct cm_conn *c, enum cm_index by);
 struct cm_conn *cm_index_find(struct cm *cm, enum cm_index by, uint64_t guid, uint32_t number,

@@ -114,6 +114,11 @@ int cm_close(struct cm *cm, uint32_t listener)
 	return 0;
 }
 
+uint64_t cm_listener_refused(const struct cm *cm, uint32_t listener)
+{
+	return cm->listener[listener].refused;
+}
+
 /* Requests whose event the user has received still wait for its answer, as in Linux. */
 int cm_unlisten(struct cm *cm, uint32_t listener, uint64_t now)
 {

@@ -58,7 +58,7 @@ static int make_conf(const struct connections *all, struct cm_conf *conf)
 	uint8_t gid[16];
 	int err = random_bytes(&conf->seed, sizeof(conf->seed));
 
-	conf->half_open = CM_HALF_OPEN_MAX;
+	conf->half_open = CM_REQUEST_MAX;
 	gid_of_mac(gid, all->ctl->net->port[0].mac);
 	for (unsigned i = 8; i < 16; i++)
 		conf->guid = conf->guid << 8 | gid[i];

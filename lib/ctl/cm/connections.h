@@ -19,17 +19,14 @@ struct ctl;
 struct session;
 struct session_ops;
 
-/** The backlog of a program that specifies none, and the maximum. `cmtime -c 10000` sends so many
- *  before its server runs; a peer and a program may have as many, see cm_half_room() and
- *  SESSION_CM_ID_MAX. */
+/** The backlog of a program that specifies none, and the maximum: a peer and a user may have as
+ *  many requests unanswered, see cm_half_room() and CM_REQUEST_MAX. */
 #define CM_BACKLOG_DEFAULT 10240u
 /** So many REQs may arrive before a program can run: a shorter backlog would refuse some of them.
  */
 #define CM_BACKLOG_MIN GSI_ROUND
-/** 10,240 for one peer; even if all wait, 12,288 connections remain. */
-#define CM_HALF_OPEN_MAX (CONNECTIONS_MAX / 8 * 5)
-#define CM_UNREAD_MAX	 64u /* unread events of an id; more commands are refused */
-#define BIND_BUCKETS	 4096u
+#define CM_UNREAD_MAX  64u /* unread events of an id; more commands are refused */
+#define BIND_BUCKETS   4096u
 
 struct connections {
 	struct ctl *ctl;

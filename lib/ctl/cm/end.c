@@ -40,6 +40,7 @@ static void forget(struct cm_id *id)
 	id_stop_resolving(id);
 	if (id->conn) {
 		cm_destroy(all->cm, id->conn, now);
+		id_answered(id);
 		quota_give_one(s, CTL_CONNECTIONS);
 	}
 	id_unbind(id);

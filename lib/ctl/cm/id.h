@@ -65,6 +65,7 @@ struct cm_id {
 	bool has_ack_timeout;
 	struct cm_path path;
 	uint32_t conn;	   /* of lib/cm; 0: none */
+	bool unanswered;   /* a request, charged to CTL_CM_REQUESTS */
 	uint32_t qpn;	   /* named by the program */
 	uint32_t listener; /* of lib/cm, in ID_LISTEN */
 	uint32_t parent;   /* handle of the listener of a new id; 0: none */
@@ -152,6 +153,9 @@ int id_bind(struct cm_id *id, const struct abi_cm_addr *a, char why[ABI_SENTENCE
 void id_unbind(struct cm_id *id);
 /** Checks whether another listener has the address. */
 int id_check_listen(struct cm_id *id, char why[ABI_SENTENCE_MAX]);
+/** @return 0; -EINVAL with a sentence if the family does not say how to read the address; @p mapped
+ *  for an IPv4 address within IPv6, which no port has. */
+int addr_check(const struct abi_cm_addr *a, int mapped, char why[ABI_SENTENCE_MAX]);
 bool addr_is_any(const struct abi_cm_addr *a);
 bool addr_is_loopback(const struct abi_cm_addr *a);
 /** @return whether an id that is bound to @p a has a device. As in Linux, one bound to a loopback
@@ -193,6 +197,11 @@ void why_unreachable(const struct cm_id *id, unsigned message, char *to, size_t 
 /** @return the packet lifetime of its path: derived from the ACK timeout, if one is set, as in IBA
  *  12.7.34. */
 uint8_t id_packet_life(const struct cm_id *id);
+
+/* events.c */
+
+/** The request of @p id, if it was one, waits for its program no more. */
+void id_answered(struct cm_id *id);
 
 /* attributes.c */
 void id_ah(const struct cm_id *id, struct abi_ah_attr *ah);

@@ -26,6 +26,7 @@ struct cm_lookup {
 	struct list node; /* in connections.lookups, or, if `answered`, in connections.answered */
 	struct session *session;
 	struct dest_key key;
+	struct cm_path path; /* its source: what is at key.sgid may change */
 	struct neigh_query query;
 	struct list ids; /* cm_id.lookup_node: at least one */
 	bool answered;	 /* by the kernel, with `err` and `why` */
@@ -38,16 +39,24 @@ static struct list *lookups_of(const struct session *s)
 	return &s->ctl->connections->lookups[s->slot];
 }
 
+static bool same_source(const struct cm_path *a, const struct cm_path *b)
+{
+	return a->net == b->net && a->vid == b->vid &&
+	       !memcmp(a->local, b->local, sizeof(a->local));
+}
+
 /* At most SESSION_RESOLVE_MAX are on the list, and some of a session that had the slot before and
  * has not ended completely. */
-static struct cm_lookup *find(const struct session *s, const struct dest_key *key)
+static struct cm_lookup *find(const struct cm_id *id, const struct dest_key *key)
 {
+	const struct session *s = id->channel->session;
 	struct list *head = lookups_of(s);
 
 	for (struct list *l = head->next; l != head; l = l->next) {
 		struct cm_lookup *k = container_of(l, struct cm_lookup, node);
 
-		if (k->session == s && !memcmp(&k->key, key, sizeof(*key)))
+		if (k->session == s && same_source(&k->path, &id->path) &&
+			!memcmp(&k->key, key, sizeof(*key)))
 			return k;
 	}
 	return NULL;
@@ -99,9 +108,10 @@ bool lookups_poll(struct ctl *ctl)
 }
 
 /* @return DEFERRED and the look-up in @p out; otherwise as av_find(). */
-static int begin(struct session *s, const struct dest_key *key, struct cm_lookup **out,
+static int begin(const struct cm_id *id, const struct dest_key *key, struct cm_lookup **out,
 	char why[ABI_SENTENCE_MAX])
 {
+	struct session *s = id->channel->session;
 	struct cm_lookup *k = calloc(1, sizeof(*k));
 	bool local;
 	int err;
@@ -110,6 +120,7 @@ static int begin(struct session *s, const struct dest_key *key, struct cm_lookup
 		return refuse_memory(why);
 	k->session = s;
 	k->key = *key;
+	k->path = id->path;
 	k->query.done = found;
 	err = av_find(s, key, &k->query, &local, why);
 	if (err != DEFERRED) {
@@ -126,9 +137,8 @@ static int begin(struct session *s, const struct dest_key *key, struct cm_lookup
 int lookup_begin(struct cm_id *id, const struct dest_key *key, uint32_t timeout_ms,
 	char why[ABI_SENTENCE_MAX])
 {
-	struct session *s = id->channel->session;
-	struct cm_lookup *k = find(s, key);
-	int err = k ? DEFERRED : begin(s, key, &k, why);
+	struct cm_lookup *k = find(id, key);
+	int err = k ? DEFERRED : begin(id, key, &k, why);
 
 	if (err != DEFERRED)
 		return err;

@@ -2,10 +2,10 @@
 /* RESOLVE_ADDR while the neighbour does not answer: the test is the kernel that looks for it. */
 #include "cm_world.h"
 #include <errno.h>
-#include <sys/socket.h>
 #include <unistd.h>
 #include "bits.h"
 #include "net/neigh.h"
+#include "net/net.h"
 #include "session/sessions.h"
 #include "verbs/dest.h"
 
@@ -14,14 +14,11 @@
 /* The questions to the kernel. */
 static struct neigh_query *asked[SESSION_RESOLVE_MAX + MANY];
 static unsigned nasked;
-static uid_t caller; /* the user whose program connects, if not that of the test */
 
 int __real_dest_find(struct ctl *ctl, const struct dest_key *key, struct neigh_query *q,
 	bool *local, char why[ABI_SENTENCE_MAX]);
 int __wrap_dest_find(struct ctl *ctl, const struct dest_key *key, struct neigh_query *q,
 	bool *local, char why[ABI_SENTENCE_MAX]);
-int __real_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
-int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
 
 /* Nobody answers for 10.0.0.0/8. */
 int __wrap_dest_find(struct ctl *ctl, const struct dest_key *key, struct neigh_query *q,
@@ -34,21 +31,10 @@ int __wrap_dest_find(struct ctl *ctl, const struct dest_key *key, struct neigh_q
 	return -EINPROGRESS;
 }
 
-int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
-{
-	int err = __real_getsockopt(fd, level, name, value, len);
-
-	if (!err && caller && level == SOL_SOCKET && name == SO_PEERCRED)
-		((struct ucred *)value)->uid = caller;
-	return err;
-}
-
 static void open_as(struct world *w, struct program *p, uid_t uid)
 {
 	nasked = 0;
-	caller = uid;
-	program_open(w, p);
-	caller = 0;
+	program_open_as(w, p, uid);
 }
 
 /* Resolves 10.x.x.x, a host for each number. */
@@ -97,6 +83,26 @@ static void lookup__shared(void **state)
 	assert_int_equal(nasked, 2);
 	answer(w, 1, -EHOSTUNREACH, "nobody is there");
 	assert_string_equal(program_take(&p, ABI_CM_ADDR_ERROR).why, "nobody is there");
+	program_die(&p);
+	world_is_empty(w);
+}
+
+/* Another address that comes to the index of a GID has its own question. */
+static void lookup__another_source(void **state)
+{
+	struct world *w = *state;
+	struct gid_entry *e = &w->ctl->net->port[0].gids.table.entry[0];
+	struct program p;
+
+	open_as(w, &p, 1001);
+	assert_memory_equal(e->gid, gid_own4, 16);
+	assert_int_equal(resolve(&p, tcp(&p), 1, 1000), 0);
+	e->gid[15]++;
+	assert_int_equal(resolve(&p, tcp(&p), 1, 1000), 0);
+	assert_int_equal(resolve(&p, tcp(&p), 1, 1000), 0);
+	e->gid[15]--;
+	assert_int_equal(nasked, 2);
+	assert_int_equal(used(w), 2);
 	program_die(&p);
 	world_is_empty(w);
 }
@@ -283,6 +289,7 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
 	const struct CMUnitTest tests[] = {
 		T(lookup__shared),
+		T(lookup__another_source),
 		T(lookup__charged),
 		T(lookup__steps),
 		T(lookup__answered_and_gone),

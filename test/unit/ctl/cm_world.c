@@ -36,6 +36,21 @@ void __wrap_gsi_send(struct gsi *g, const struct cm_path *to, const uint8_t mad[
 	memcpy(m->mad, mad, MAD_LEN);
 }
 
+/* The user whose program connects, if not that of the test. */
+static uid_t caller;
+
+int __real_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
+int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
+
+int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
+{
+	int err = __real_getsockopt(fd, level, name, value, len);
+
+	if (!err && caller && level == SOL_SOCKET && name == SO_PEERCRED)
+		((struct ucred *)value)->uid = caller;
+	return err;
+}
+
 /* --- the peer --------------------------------------------------------------------------------- */
 
 static void peer_sends(void *arg, const struct cm_path *to, const uint8_t mad[MAD_LEN])
@@ -199,7 +214,7 @@ void world_pass(struct world *w, uint64_t ms)
 void world_is_empty(struct world *w)
 {
 	static const enum ctl_kind kinds[] = {CTL_LOOKUPS, CTL_CM_IDS, CTL_CM_PORTS, CTL_LISTENERS,
-		CTL_CONNECTIONS, CTL_CM_EVENTS};
+		CTL_CONNECTIONS, CTL_CM_EVENTS, CTL_CM_REQUESTS};
 
 	assert_int_equal(w->all->ids.used, 0);
 	assert_int_equal(w->all->channels.used, 0);
@@ -307,6 +322,13 @@ void program_open(struct world *w, struct program *p)
 	p->fd = r.fd[0];
 	p->channel = made.handle;
 	program_qp(p);
+}
+
+void program_open_as(struct world *w, struct program *p, uid_t uid)
+{
+	caller = uid;
+	program_open(w, p);
+	caller = 0;
 }
 
 void program_die(struct program *p)

@@ -3,7 +3,8 @@
  * @file cm_world.h
  * The communication manager of rocid in one thread: programs give commands without a control
  * thread, time is virtual, and what leaves QP1 goes to a peer, which is another communication
- * manager, once it is asked for. Link with -Wl,--wrap=gsi_send,--wrap=loop_now_ns.
+ * manager, once it is asked for. Link with
+ * -Wl,--wrap=gsi_send,--wrap=loop_now_ns,--wrap=getsockopt.
  */
 #ifndef CM_WORLD_H
 #define CM_WORLD_H
@@ -96,6 +97,9 @@ struct program {
 
 /** Greeted, with a channel and a QP. */
 void program_open(struct world *w, struct program *p);
+
+/** The same for a program of user @p uid. */
+void program_open_as(struct world *w, struct program *p, uid_t uid);
 
 /** Makes another QP, which its next connections have. */
 void program_qp(struct program *p);
