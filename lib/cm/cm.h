@@ -35,6 +35,7 @@ struct cm_path {
 	uint8_t tclass;
 	uint8_t hop_limit;
 	uint32_t flow_label;
+	uint32_t sender; /* for the caller: whose MADs they are, 0: nobody's */
 };
 
 enum cm_state {
@@ -212,8 +213,8 @@ int cm_unlisten(struct cm *cm, uint32_t listener, uint64_t now);
 int cm_connect(struct cm *cm, const struct cm_path *path, uint64_t service_id,
 	const struct cm_param *p, uint64_t cookie, uint32_t *id, uint64_t now);
 
-/** Later events of the connection carry @p cookie. -ENOENT. */
-int cm_adopt(struct cm *cm, uint32_t id, uint64_t cookie);
+/** Later events of the connection carry @p cookie, and MADs @p sender. -ENOENT. */
+int cm_adopt(struct cm *cm, uint32_t id, uint64_t cookie, uint32_t sender);
 
 /** Passive: sends the REP, with depths limited to what the REQ allows (CM-22). */
 int cm_accept(struct cm *cm, uint32_t id, const struct cm_param *p, uint64_t cookie, uint64_t now);

@@ -209,6 +209,7 @@ int cmd_cm_connect(struct cm_id *id, const struct request *q, struct reply *r)
 	if (err)
 		return err;
 	len = with_header(id, &in.param, data);
+	id->path.sender = id_sender(id);
 	id->resp_res = in.param.responder_resources;
 	id->init_depth = in.param.initiator_depth;
 	if (id_is_datagram(id))

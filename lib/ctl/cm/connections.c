@@ -45,7 +45,7 @@ static void mad_arrived(void *arg, const struct cm_path *from, const uint8_t *ma
 	if (all->withdrawn)
 		id_destroy(all->withdrawn);
 	if (all->fresh)
-		cm_adopt(all->cm, all->fresh->conn, all->fresh->handle);
+		cm_adopt(all->cm, all->fresh->conn, all->fresh->handle, id_sender(all->fresh));
 }
 
 static void send_mad(void *arg, const struct cm_path *to, const uint8_t mad[MAD_LEN])

@@ -127,6 +127,11 @@ void id_answered(struct cm_id *id)
 	id->unanswered = false;
 }
 
+uint32_t id_sender(const struct cm_id *id)
+{
+	return id->channel->session->peer.uid + 1; /* no user has the number -1 */
+}
+
 /* The charge of a request, to the user of the listener, in addition to its id. */
 static const struct charge request_charge[] = {{CTL_CONNECTIONS, 1}, {CTL_CM_REQUESTS, 1}};
 

@@ -203,6 +203,9 @@ uint8_t id_packet_life(const struct cm_id *id);
 /** The request of @p id, if it was one, waits for its program no more. */
 void id_answered(struct cm_id *id);
 
+/** @return the sender of its MADs: the user, so that users take turns. */
+uint32_t id_sender(const struct cm_id *id);
+
 /* attributes.c */
 void id_ah(const struct cm_id *id, struct abi_ah_attr *ah);
 

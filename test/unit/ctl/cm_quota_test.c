@@ -256,6 +256,25 @@ static void quota__refused_requests(void **state)
 	w->nout = 0;
 }
 
+/* MADs of a user's connections, on both sides, wait in that user's queue. */
+static void quota__senders(void **state)
+{
+	struct world *w = *state;
+	struct program p;
+	uint32_t peers;
+
+	program_open_as(w, &p, 1001);
+	assert_int_equal(program_connect(&p, program_resolve(&p, 7000)), 0);
+	assert_int_equal(w->out[0].path.sender, 1002);
+	w->nout = 0;
+	program_serve(&p, 7001, 8);
+	assert_int_equal(program_accept(&p, asked(w, &p, 0x100, &peers), 1), 0);
+	assert_int_equal(w->out[0].path.sender, 1002);
+	w->nout = 0;
+	program_die(&p);
+	w->nout = 0;
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
@@ -267,6 +286,7 @@ int main(void)
 		T(quota__unanswered_requests),
 		T(quota__answers),
 		T(quota__refused_requests),
+		T(quota__senders),
 	};
 
 	return cmocka_run_group_tests(tests, daemon_group_setup, daemon_group_teardown);
