@@ -210,7 +210,8 @@ static void replied(struct program *p, void *body, size_t len)
 	assert_int_equal(n, sizeof(msg) + len);
 	memcpy(&msg, bytes, sizeof(msg));
 	assert_int_equal(msg.status, 0);
-	memcpy(body, bytes + sizeof(msg), len);
+	if (len)
+		memcpy(body, bytes + sizeof(msg), len);
 }
 
 /* Others connect while the requests of a listener are rejected. */
