@@ -24,12 +24,14 @@ static bool is_host(const uint8_t gid[16])
 }
 
 /* The way back to the source of a datagram, which may be anybody.  @return false: there is none. */
-static bool way_back(const struct qp *qp, const struct pkt *pkt, struct path *p)
+static bool way_back(
+	const struct qp *qp, const struct pkt *pkt, const struct port *port, struct path *p)
 {
 	struct gid_entry sgid = {.net = pkt->net, .vid = pkt->vid};
 	struct path_spec s = {.sgid = &sgid,
 		.hop_limit = 64,
 		.port = pkt->port,
+		.priority_tag = atomic_load_explicit(&port->priority_tag, memory_order_relaxed),
 		.src_qpn = qp->qpn,
 		.dst_qpn = pkt->src_qp};
 
@@ -44,11 +46,12 @@ static bool way_back(const struct qp *qp, const struct pkt *pkt, struct path *p)
 
 /* CNP-02, CNP-07, CNP-10: flow label and UDP source port are the QP's.
  * @return false: there is no way back, and @p cnp is as it was */
-static bool fill(struct np_cnp *cnp, struct qp *qp, const struct pkt *pkt, uint32_t rcm)
+static bool fill(struct np_cnp *cnp, struct qp *qp, const struct pkt *pkt, const struct port *port,
+	uint32_t rcm)
 {
 	if (qp->opc != OPC_UD)
 		cnp->path = qp->path;
-	else if (!way_back(qp, pkt, &cnp->path))
+	else if (!way_back(qp, pkt, port, &cnp->path))
 		return false;
 	cnp->qp = qp;
 	cnp->pkey = pkt->pkey;
@@ -88,7 +91,7 @@ void np_marked(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t no
 	if (now < qp->cnp_next)
 		return; /* CNP-06 */
 	at = place(c);
-	if (at == CNP_OWED || !fill(&np->cnp[at], qp, pkt, rcm))
+	if (at == CNP_OWED || !fill(&np->cnp[at], qp, pkt, port, rcm))
 		return;
 	np->owed += at == np->owed;
 	qp->cnp_next = now + atomic_load_explicit(&port->cnp_interval, memory_order_relaxed);

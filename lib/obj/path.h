@@ -44,6 +44,7 @@ struct port {
 	_Atomic uint32_t active_mtu;	 /* bytes, GID-09 */
 	_Atomic uint32_t rcm;		 /* congestion management: rcm_word(); 0: off (CNP-14) */
 	_Atomic uint32_t cnp_interval;	 /* ns between two CNPs for a QP */
+	_Atomic bool priority_tag;	 /* priority_map.tag, for a CNP to an unknown source */
 	/** Algorithm and parameters that limit the rates of its QPs, NULL: none. Replaced as a
 	 *  whole; the old one is freed after a grace period. */
 	_Atomic(const struct cc_config *) cc;

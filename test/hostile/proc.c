@@ -125,16 +125,29 @@ static struct spent read_stat(int fd)
 	return (struct spent){ran, queued};
 }
 
-void proc_look(const struct proc *p, struct look *l)
+static void read_all(const struct proc *p, struct look *l)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	l->wall = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 	for (unsigned i = 0; i < p->nworkers; i++)
 		l->worker[i] = read_stat(p->worker[i]);
 	l->control = read_stat(p->control);
 	l->notifier = read_stat(p->notifier);
+}
+
+void proc_look(const struct proc *p, struct look *l)
+{
+	struct timespec ts;
+	struct look after;
+
+	/* A pause between two lines of this function must not count as a wait: the pauses of
+	 * rocid's threads are counted from before the time, and what they ran from after it. */
+	read_all(p, l);
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	l->wall = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+	read_all(p, &after);
+	for (unsigned i = 0; i < p->nworkers; i++)
+		l->worker[i].ran = after.worker[i].ran;
+	l->control.ran = after.control.ran;
+	l->notifier.ran = after.notifier.ran;
 }
 
 static uint64_t more(uint64_t a, uint64_t b)

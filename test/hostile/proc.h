@@ -4,11 +4,11 @@
  * What /proc tells about the rocid under attack: what its threads do with their time, and what it
  * holds.
  *
- * A victim's wait is measured twice, from its request to its last look that found no answer yet. As
- * CPU time of the thread that should serve it: a machine that pauses programs makes it no longer, a
- * thread that is busy with somebody else's nonsense does. And as time that passed less that in
- * which the thread could run and no CPU was free: a thread that is blocked makes that longer. The
- * longer one counts.
+ * A victim's wait is measured twice, from the look after its request to its last look that found no
+ * answer yet; a pause of the victim before its request does not count. As CPU time of the thread
+ * that should serve it: a machine that pauses programs makes it no longer, a thread that is busy
+ * with somebody else's nonsense does. And as time that passed less that in which the thread could
+ * run and no CPU was free: a thread that is blocked makes that longer. The longer one counts.
  */
 #ifndef PROC_H
 #define PROC_H
@@ -64,7 +64,7 @@ struct look {
 void proc_look(const struct proc *p, struct look *l);
 
 /**
- * @param begin  before the request
+ * @param begin  after the request
  * @param last   before the last look that found no answer
  * @param end    after the answer
  * @return how long @p thread kept somebody waiting, in nanoseconds.

@@ -221,10 +221,10 @@ static bool ask(struct raw *s, uint32_t type, const void *body, size_t len, int 
 	memcpy(request, &m, sizeof(m));
 	if (len)
 		memcpy(request + sizeof(m), body, len);
-	proc_look(&proc, &begin);
-	now = begin;
 	if (raw_send(s->sock, request, sizeof(m) + len, &fd, fd >= 0) < 0)
 		errx(1, "victim: its session has ended");
+	proc_look(&proc, &begin);
+	now = begin;
 	for (;;) {
 		proc_look(&proc, &look); /* before the look */
 		if (recv(s->sock, &byte, sizeof(byte), MSG_DONTWAIT | MSG_PEEK) >= 0)

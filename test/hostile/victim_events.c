@@ -21,7 +21,7 @@ static struct raw_cq cq;
 static struct raw_mr mr;
 static struct raw_qp a, b;
 
-/* Waits for the next event of @p fd, whose cause came after @p begin. */
+/* Waits for the next event of @p fd, whose cause came just before @p begin. */
 static struct abi_event await(int fd, const struct look *begin, const char *what)
 {
 	time_t until = time(NULL) + RAW_PATIENCE_S;
@@ -67,8 +67,8 @@ static void complete(void)
 
 	atomic_store(&head->arm,
 		((atomic_load(&head->arm) & ~ABI_CQ_ARM_MASK) + ABI_CQ_ARM_STEP) | ABI_CQ_ARM_ANY);
-	proc_look(&proc, &begin);
 	raw_request(&a, ABI_WR_RDMA_WRITE, 1, piece(), (uintptr_t)mr.mem + 64, mr.key);
+	proc_look(&proc, &begin);
 	if (await(channel, &begin, "completion").handle != cq.r.handle)
 		errx(1, "victim: an event of another's CQ");
 	take(ABI_WC_SUCCESS);
@@ -80,8 +80,8 @@ static void fail(void)
 	struct abi_event ev;
 	struct look begin;
 
-	proc_look(&proc, &begin);
 	raw_request(&a, ABI_WR_RDMA_WRITE, 1, piece(), (uintptr_t)mr.mem, mr.key ^ 0x55);
+	proc_look(&proc, &begin);
 	do /* COMM_EST came before */
 		ev = await(s.async, &begin, "failure");
 	while (ev.type == ABI_EVENT_COMM_EST);

@@ -199,6 +199,20 @@ def test_no_room(lab, m):
     end(daemon, signal.SIGTERM)
 
 
+def test_slow_files(lab, m):
+    """A file system that keeps its writer waiting, here a FIFO without a reader, keeps no program waiting."""
+    daemon = lab.rocid(m.namespace, 'slow', ['--ring-pair'])
+    fifo = Path(daemon.socket + '.sys') / '.new'
+    os.mkfifo(fifo)
+    for down in True, False, True:
+        ask(daemon, f'set port 2 {"down" if down else "up"}')
+        state = ask(daemon, 'show ports')['ports'][1]['state']
+        check((state == 'ACTIVE') is not down, f'port 2: {state}')
+    reader = os.open(fifo, os.O_RDONLY)     # waits for the writer
+    end(daemon, signal.SIGTERM)
+    os.close(reader)
+
+
 def main():
     rocid, run = sys.argv[1:]
     if not shutil.which('ibstat'):
@@ -216,6 +230,7 @@ def main():
         test_end(lab, machines[0])
         test_taken(lab, machines[0])
         test_no_room(lab, machines[0])
+        test_slow_files(lab, machines[0])
 
 
 if __name__ == '__main__':

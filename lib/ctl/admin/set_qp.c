@@ -130,7 +130,7 @@ int admin_set_port_priority(
 	int err = priority_parse(&map, arg[1].word, why, ABI_SENTENCE_MAX);
 
 	if (!err)
-		ctl->net->port[arg[0].number - 1].priority = map;
+		netport_set_priority(&ctl->net->port[arg[0].number - 1], &map);
 	return err;
 }
 

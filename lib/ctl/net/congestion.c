@@ -235,6 +235,20 @@ int congestion_change(struct congestion *c, const char *text, char *why, size_t 
 	return parse_whole(c, text, why, why_size);
 }
 
+/* Without an algorithm, the burst matters to rates that an administrator or a program sets, and the
+ * line to an algorithm that is chosen later. */
+static size_t of_port(const struct congestion *c, char *text, size_t size)
+{
+	size_t len = 0;
+
+	text[0] = '\0';
+	if (c->reacts || c->line_given)
+		len = (size_t)snprintf(text, size, ",line=%.0fM", c->cfg.line / 1e6);
+	if (c->reacts || c->burst != QUANTUM)
+		len += (size_t)snprintf(text + len, size - len, ",burst=%u", c->burst);
+	return len;
+}
+
 const char *congestion_text(const struct congestion *c, char text[CONGESTION_TEXT])
 {
 	const struct cc_ops *ops = c->cfg.ops;
@@ -244,9 +258,8 @@ const char *congestion_text(const struct congestion *c, char text[CONGESTION_TEX
 		return strcpy(text, "off");
 	len = (size_t)snprintf(text, CONGESTION_TEXT, "%s," PROFILE "%s",
 		c->reacts ? ops->name : "notify", ops->profiles[c->cfg.profile]);
-	if (c->reacts && !c->of_qp)
-		len += (size_t)snprintf(text + len, CONGESTION_TEXT - len, ",line=%.0fM,burst=%u",
-			c->cfg.line / 1e6, c->burst);
+	if (!c->of_qp)
+		len += of_port(c, text + len, CONGESTION_TEXT - len);
 	for (unsigned i = 0; i < ops->nparams; i++)
 		if (is_of_np(&ops->params[i]) ? !c->of_qp : c->reacts)
 			len += (size_t)snprintf(text + len, CONGESTION_TEXT - len, ",%s=%.10g",

@@ -165,6 +165,12 @@ static int init_static(struct netport *p, const struct ctl_port *cfg, char why[A
 	return 0;
 }
 
+void netport_set_priority(struct netport *p, const struct priority_map *map)
+{
+	p->priority = *map;
+	atomic_store(&p->shared->priority_tag, map->tag);
+}
+
 int netport_init(struct netport *p, uint32_t index, const struct ctl_port *cfg, bool rocev1,
 	struct rtnl *nl, struct port *shared, char why[ABI_SENTENCE_MAX])
 {
@@ -177,10 +183,9 @@ int netport_init(struct netport *p, uint32_t index, const struct ctl_port *cfg, 
 	p->speed_mbps = cfg->speed_mbps;
 	memcpy(p->netdev, cfg->netdev, sizeof(p->netdev) - 1);
 	gids_init(&p->gids, rocev1);
+	priority_init(&p->priority);
 	if (cfg->priority)
-		p->priority = *cfg->priority;
-	else
-		priority_init(&p->priority);
+		netport_set_priority(p, cfg->priority);
 	p->congestion = malloc(sizeof(*p->congestion));
 	if (!p->congestion)
 		return refuse_memory(why);

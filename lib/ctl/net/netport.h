@@ -58,6 +58,9 @@ struct netport {
 #define NETPORT_GONE	     (1u << 6) /* no netdev has the name any more */
 #define NETPORT_VLANS	     (1u << 7) /* vlan[] has changed */
 
+/** Applies @p map to address vectors from now on; those that exist keep their priority. */
+void netport_set_priority(struct netport *p, const struct priority_map *map);
+
 /**
  * Sets up @p p and publishes its first table in *@p shared.
  * @return 0 or a negative errno with a sentence.

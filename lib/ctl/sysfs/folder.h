@@ -2,7 +2,7 @@
 /**
  * @file sysfs/folder.h
  * A folder of text files that change while other users read them. A reader sees the old text or the
- * new one, never a mixture. Control thread.
+ * new one, never a mixture. One thread at a time.
  */
 #ifndef SYSFS_FOLDER_H
 #define SYSFS_FOLDER_H

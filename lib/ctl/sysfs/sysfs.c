@@ -6,12 +6,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include "config/parts.h"
 #include "net/net.h"
 #include "sysfs/tree.h"
 
-#define PATH_TEXT 256 /* of any file of ours, relative to the folder */
-#define LINE_TEXT 256
+#define PATH_TEXT  256 /* of any file of ours, relative to the folder */
+#define LINE_TEXT  256
+#define WRITING_MS 20 /* until the next look at a writer that is not done */
 
 /* --- files ---------------------------------------------------------------------------------- */
 
@@ -25,21 +27,21 @@ void tree_make(struct sysfs *t, const char *path)
 {
 	char buf[PATH_TEXT];
 
-	t->failed |= folder_make(&t->folder, place(t, path, buf)) != 0;
+	changes_add(&t->changes, CHANGE_MAKE, place(t, path, buf), "");
 }
 
 void tree_link(struct sysfs *t, const char *path, const char *target)
 {
 	char buf[PATH_TEXT];
 
-	t->failed |= folder_link(&t->folder, place(t, path, buf), target) != 0;
+	changes_add(&t->changes, CHANGE_LINK, place(t, path, buf), target);
 }
 
 void tree_remove(struct sysfs *t, const char *path)
 {
 	char buf[PATH_TEXT];
 
-	folder_remove(&t->folder, place(t, path, buf));
+	changes_add(&t->changes, CHANGE_REMOVE, place(t, path, buf), "");
 }
 
 void tree_write(struct sysfs *t, const char *path, const char *format, ...)
@@ -50,7 +52,7 @@ void tree_write(struct sysfs *t, const char *path, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
-	t->failed |= folder_write(&t->folder, place(t, path, buf), line) != 0;
+	changes_add(&t->changes, CHANGE_WRITE, place(t, path, buf), line);
 }
 
 /* --- all of them ---------------------------------------------------------------------------- */
@@ -73,7 +75,6 @@ static void take_news(struct sysfs *t)
 {
 	for (uint32_t i = 0; i < t->ctl->net->nports; i++)
 		t->ctl->net->port[i].news = false;
-	t->made = !t->failed;
 }
 
 static bool any_news(const struct net *net)
@@ -87,30 +88,48 @@ static bool any_news(const struct net *net)
 int sysfs_poll(struct ctl *ctl, uint64_t now_ms)
 {
 	struct sysfs *t = ctl->sysfs;
-	bool due;
+	bool due, failed;
 
 	if (!t)
 		return -1;
+	if (!writer_idle(&t->writer, &failed))
+		return WRITING_MS;
+	t->made = !failed;
 	due = now_ms >= t->due_ms;
 	if (due)
 		t->due_ms = now_ms + SYSFS_PERIOD_MS;
 	if (due || any_news(ctl->net)) {
-		t->failed = false;
 		write_changes(t, due || !t->made);
 		take_news(t);
+		writer_give(&t->writer, &t->changes);
 	}
 	return (int)(t->due_ms - now_ms);
 }
 
 /* --- life ----------------------------------------------------------------------------------- */
 
-static void make_all(struct sysfs *t)
+/* Here rocid serves nobody yet and may wait for the file system. */
+static int fill(struct sysfs *t, char why[ABI_SENTENCE_MAX])
 {
-	t->failed |= folder_make(&t->folder, "infiniband") != 0;
+	changes_add(&t->changes, CHANGE_MAKE, "infiniband", "");
 	device_make(t);
 	for (uint32_t i = 0; i < t->ctl->net->nports; i++)
 		port_make(t, i);
 	write_changes(t, true);
+	take_news(t);
+	if (!changes_apply(&t->changes, &t->folder))
+		return refuse(why, -EIO, "%s cannot be filled: make room in its file system",
+			t->folder.path);
+	return 0;
+}
+
+static int start_writer(struct sysfs *t, char why[ABI_SENTENCE_MAX])
+{
+	int err = writer_start(&t->writer, &t->folder);
+
+	return err ? refuse(why, err, "the thread that writes its files cannot be started: %s",
+			     strerror(-err))
+		   : 0;
 }
 
 int sysfs_open(struct ctl *ctl, const char *socket, char why[ABI_SENTENCE_MAX])
@@ -122,28 +141,30 @@ int sysfs_open(struct ctl *ctl, const char *socket, char why[ABI_SENTENCE_MAX])
 	if (!t)
 		return refuse_memory(why);
 	t->ctl = ctl;
+	changes_init(&t->changes);
 	snprintf(path, sizeof(path), "%s" ABI_SYSFS_SUFFIX, socket);
 	err = folder_open(&t->folder, path, why);
-	if (!err) {
-		make_all(t);
-		if (t->failed)
-			err = refuse(why, -EIO, "%s cannot be filled: make room in its file system",
-				path);
-	}
+	if (!err)
+		err = fill(t, why);
+	if (!err)
+		err = start_writer(t, why);
 	if (err) {
 		folder_close(&t->folder);
 		free(t);
 		return err;
 	}
-	take_news(t);
 	ctl->sysfs = t;
 	return 0;
 }
 
 void sysfs_close(struct ctl *ctl)
 {
-	if (ctl->sysfs)
-		folder_close(&ctl->sysfs->folder);
-	free(ctl->sysfs);
+	struct sysfs *t = ctl->sysfs;
+
+	if (!t)
+		return;
+	writer_stop(&t->writer);
+	folder_close(&t->folder);
+	free(t);
 	ctl->sysfs = NULL;
 }

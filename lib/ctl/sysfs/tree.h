@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file sysfs/tree.h
- * The contents of the device's folder, and the present text of its files. Control thread.
+ * The contents of the device's folder, and the present text of its files. Control thread; only the
+ * writer's thread touches the files themselves.
  */
 #ifndef SYSFS_TREE_H
 #define SYSFS_TREE_H
@@ -12,7 +13,7 @@
 #include "core_counters.h"
 #include "path.h"
 #include "show/counters.h"
-#include "sysfs/folder.h"
+#include "sysfs/writer.h"
 
 #define HW_COUNTERS (1 + sizeof(struct core_counters) / sizeof(uint64_t))
 
@@ -28,15 +29,16 @@ struct port_files {
 struct sysfs {
 	struct ctl *ctl;
 	struct folder folder;
-	bool made;   /* all files exist; until then, each is written even if unchanged */
-	bool failed; /* a file could not be written: all must be written again */
+	struct writer writer;
+	struct changes changes; /* to be made; the writer's while it is not idle */
+	bool made;		/* all files exist; until then, each is written even if unchanged */
 	uint64_t due_ms;
 	uint64_t guid;
 	uint64_t count[HW_COUNTERS];
 	struct port_files port[PORT_MAX];
 };
 
-/* Paths are relative to the device's folder, infiniband/NAME. A failure sets @p t->failed. */
+/* Paths are relative to the device's folder, infiniband/NAME. */
 
 void tree_make(struct sysfs *t, const char *path);
 void tree_link(struct sysfs *t, const char *path, const char *target);

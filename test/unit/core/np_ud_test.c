@@ -99,6 +99,22 @@ static void np_ud__stays_in_the_vlan(void **state)
 	take_cqe(&b);
 }
 
+/* As all packets of the port. */
+static void np_ud__has_a_priority_tag(void **state)
+{
+	struct pkt p;
+
+	atomic_store(&b.host->ports.port[0].priority_tag, true);
+	receive_at(&b, b.qp, 1, 0, BUFFER);
+	make_frame(100);
+	mark();
+	assert_int_equal(deliver(), DROP_NONE);
+	assert_true(take_cnp(&p));
+	assert_int_equal(p.vid, 0);
+	assert_int_equal(p.pcp, 6);
+	take_cqe(&b);
+}
+
 /* proves CNP-08: no CNP to a group's MAC or from RoCEv1; QP1 is not subject to any of it. */
 static void np_ud__does_not_answer(void **state)
 {
@@ -278,6 +294,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(np_ud__goes_back_to_the_source),
 		T(np_ud__stays_in_the_vlan),
+		T(np_ud__has_a_priority_tag),
 		T(np_ud__does_not_answer),
 		T(np_ud__makes_datagrams_ecn_capable),
 		T(np_ud__leaves_qp1_alone),

@@ -309,12 +309,15 @@ static void modify_qp__rocev1_hop_limit(void **state)
 
 /* --- ports ------------------------------------------------------------------------------ */
 
-/* proves ETH-05: of QPs that are connected from then on. */
+/* proves ETH-05: of QPs that are connected from then on, and of a CNP to anybody. */
 static void set_port__priority(void **state)
 {
+	const struct test_daemon *d = *state;
+	const struct port *shared = d->ctl->net->port[0].shared;
 	struct answer a;
 
 	free(ask(*state, "set port 1 priority sl3=6,dscp46=1,tag=yes"));
+	assert_true(shared->priority_tag);
 	assert_int_equal(to_init(0, &a), 0);
 	assert_int_equal(to_rtr(0, gid_peer4, &a), 0);
 	assert_int_equal(path_tci(path(*state)), 6 << 13);
@@ -324,6 +327,7 @@ static void set_port__priority(void **state)
 	done(*state, "sl", 2);
 	assert_int_equal(path_tci(path(*state)), 2 << 13);
 	free(ask(*state, "set port 1 priority default"));
+	assert_false(shared->priority_tag);
 	assert_int_equal(path_tci(path(*state)), 2 << 13);
 	done(*state, "sl", 2);
 	assert_int_equal(path_tci(path(*state)), -1);

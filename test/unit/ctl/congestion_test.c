@@ -21,6 +21,9 @@ static void congestion_parse__says_it_all(void **state)
 		{"notify,profile=connectx,np_cnp_dscp=46,np_cnp_becn=0",
 			"notify,profile=connectx,np_min_time_between_cnps=4,np_cnp_dscp=46,"
 			"np_cnp_prio=6,np_cnp_ecn=0,np_cnp_becn=0"},
+		{"notify,burst=4,line=40G",
+			"notify,profile=paper,line=40000M,burst=4,np_min_time_between_cnps=50,"
+			"np_cnp_dscp=48,np_cnp_prio=6,np_cnp_ecn=0,np_cnp_becn=1"},
 		{"notify,profile=ns3hpcc,np_min_time_between_cnps=1000000,np_cnp_ecn=2",
 			"notify,profile=ns3hpcc,np_min_time_between_cnps=1000000,np_cnp_dscp=48,"
 			"np_cnp_prio=6,np_cnp_ecn=2,np_cnp_becn=1"},
