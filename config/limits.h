@@ -232,12 +232,16 @@
 #define CM_LISTENERS_MAX 4096u
 /** Connections: both ends of all QPs of a rocid, and as many that are ending. */
 #define CONNECTIONS_MAX 32768u
+/** Requests of RDMA CM that no program has answered: 10,240 for one user, as many as `cmtime -c
+ * 10000` sends before its server runs, and even if all wait, 12,288 connections remain. */
+#define CM_REQUEST_MAX (CONNECTIONS_MAX / 8 * 5)
 /** Likewise. */
 #define SESSION_CM_ID_MAX      (CM_ID_MAX / 4 * 3)
 #define SESSION_CM_EVENT_MAX   (CM_EVENT_MAX / 4 * 3)
 #define SESSION_CM_PORT_MAX    (CM_PORT_MAX / 4 * 3)
 #define SESSION_LISTENER_MAX   (CM_LISTENERS_MAX / 4 * 3)
 #define SESSION_CONNECTION_MAX (CONNECTIONS_MAX / 4 * 3)
+#define SESSION_CM_REQUEST_MAX (CM_REQUEST_MAX / 4 * 3)
 /** Default of the MB of rings, and of rocid's private copies of them, per session. */
 #define SESSION_QUEUE_MB 8192u
 /** Regions of one session that may fault before it ends. Each takes two mappings of rocid, and a

@@ -252,11 +252,21 @@ static uint32_t *half_of(struct cm *cm, const struct cm_path *path)
 }
 
 /* A peer may hold no more half-open connections than remain free for the others: alone, half of
- * all; one of a hundred greedy peers, a hundredth, and as much stays free for the next one. */
+ * all; one of a hundred greedy peers, a hundredth, and as much stays free for the next one. All
+ * programs of one machine are the same peer to each other, so beyond that a peer has twice as many
+ * again for users who have few. */
+#define SHARES 3u
+
 bool cm_half_room(struct cm *cm, const struct cm_listener *l, const struct cm_path *from)
 {
 	return l->waiting < l->backlog && cm->halves < cm->conf.half_open &&
-	       *half_of(cm, from) < cm->conf.half_open - cm->halves;
+	       *half_of(cm, from) < SHARES * (cm->conf.half_open - cm->halves);
+}
+
+/* The request of @p c included. */
+static bool crowded(struct cm *cm, const struct cm_conn *c)
+{
+	return *half_of(cm, &c->path) > cm->conf.half_open - cm->halves + 1;
 }
 
 void cm_half_add(struct cm *cm, struct cm_conn *c, uint32_t listener)
@@ -273,9 +283,12 @@ void cm_half_add(struct cm *cm, struct cm_conn *c, uint32_t listener)
 
 void cm_half_heard(struct cm *cm, struct cm_conn *c)
 {
-	if (c->unheard)
-		cm->listener[c->listener].waiting--;
+	if (!c->unheard)
+		return;
+	cm->listener[c->listener].waiting--;
+	list_del(&c->node);
 	c->unheard = false;
+	c->listener = CM_NONE;
 }
 
 void cm_half_del(struct cm *cm, struct cm_conn *c)
@@ -283,9 +296,7 @@ void cm_half_del(struct cm *cm, struct cm_conn *c)
 	if (!c->half)
 		return;
 	cm_half_heard(cm, c);
-	list_del(&c->node);
 	c->half = false;
-	c->listener = CM_NONE;
 	cm->halves--;
 	--*half_of(cm, &c->path);
 }
@@ -306,6 +317,15 @@ void cm_free(struct cm *cm, struct cm_conn *c)
 	cm->used--;
 }
 
+/* Frees @p c, a refused request to @p listener. Nobody has seen its id, which is that of the next
+ * connection: refused requests do not use up the ids of a slot. */
+void cm_undo(struct cm *cm, struct cm_conn *c, uint32_t listener)
+{
+	cm->listener[listener].refused++;
+	c->generation--;
+	cm_free(cm, c);
+}
+
 enum cm_rej cm_event(struct cm *cm, struct cm_conn *c, enum cm_event_type type, unsigned reason,
 	const uint8_t *mad)
 {
@@ -319,6 +339,8 @@ enum cm_rej cm_event(struct cm *cm, struct cm_conn *c, enum cm_event_type type, 
 
 	if (!c->owned)
 		return 0;
+	if (type == CM_EV_REQ || type == CM_EV_SIDR_REQ)
+		e.crowded = crowded(cm, c);
 	if (mad)
 		e.private_data = cm_bytes(mad, cm_private_field(mad_attr(mad)), &e.private_len);
 	return cm->ops.event(cm->arg, &e);

@@ -35,6 +35,7 @@ struct cm_path {
 	uint8_t tclass;
 	uint8_t hop_limit;
 	uint32_t flow_label;
+	uint32_t sender; /* for the caller: whose MADs they are, 0: nobody's */
 };
 
 enum cm_state {
@@ -76,6 +77,8 @@ struct cm_event {
 	uint32_t id;
 	uint64_t cookie;   /* of the connection; CM_EV_REQ, CM_EV_SIDR_REQ: of the listener */
 	uint32_t listener; /* valid for these two */
+	bool crowded; /* likewise: the peer has its share of half-open connections, so refuse the
+			 request unless the listener's user has few */
 	unsigned reason;
 	const struct cm_path *path;
 	const uint8_t *mad;	     /* the cause; NULL: a timer */
@@ -173,6 +176,9 @@ void cm_mad(
 /** Runs the timers that are due at @p now. */
 void cm_expire(struct cm *cm, uint64_t now);
 
+/** The same, but at most @p most of them.  @return false: more may be due. */
+bool cm_expire_some(struct cm *cm, uint64_t now, unsigned most);
+
 /** @return when to call cm_expire(), WHEEL_NEVER if no timer is armed. */
 uint64_t cm_deadline(const struct cm *cm);
 
@@ -192,15 +198,23 @@ int cm_listen(struct cm *cm, uint64_t service_id, const uint8_t gid[16], uint32_
  *  listener, as in Linux. -ENOENT. */
 int cm_heard(struct cm *cm, uint32_t id);
 
-/** Ends @p listener; rejects REQs and SIDR_REQs whose event was not received. -ENOENT. */
+/** No request reaches @p listener any more, and another may have its address; cm_unlisten() is
+ *  next. -ENOENT. */
+int cm_close(struct cm *cm, uint32_t listener);
+
+/** @return requests to @p listener that were refused, for whatever reason. */
+uint64_t cm_listener_refused(const struct cm *cm, uint32_t listener);
+
+/** Ends @p listener, closed or not; rejects REQs and SIDR_REQs whose event was not received.
+ *  -ENOENT. */
 int cm_unlisten(struct cm *cm, uint32_t listener, uint64_t now);
 
 /** Sends a REQ. @param id set to the connection. -ENOMEM: no room; -EINVAL: bad @p p. */
 int cm_connect(struct cm *cm, const struct cm_path *path, uint64_t service_id,
 	const struct cm_param *p, uint64_t cookie, uint32_t *id, uint64_t now);
 
-/** Later events of the connection carry @p cookie. -ENOENT. */
-int cm_adopt(struct cm *cm, uint32_t id, uint64_t cookie);
+/** Later events of the connection carry @p cookie, and MADs @p sender. -ENOENT. */
+int cm_adopt(struct cm *cm, uint32_t id, uint64_t cookie, uint32_t sender);
 
 /** Passive: sends the REP, with depths limited to what the REQ allows (CM-22). */
 int cm_accept(struct cm *cm, uint32_t id, const struct cm_param *p, uint64_t cookie, uint64_t now);

@@ -29,7 +29,8 @@ enum cm_index {
 
 struct cm_conn {
 	struct wheel_timer timer;
-	struct list node; /* in a listener's requests, if `half`; in cm.kept, if without a user */
+	struct list
+		node; /* in a listener's requests, if `unheard`; in cm.kept, if without a user */
 	uint32_t next[CM_INDEXES];
 	bool indexed[CM_INDEXES];
 	uint32_t id; /* 0: the slot is free, and next[0] is the next free one */
@@ -40,7 +41,7 @@ struct cm_conn {
 	uint64_t timeout;    /* ns until the last message is sent again */
 	uint64_t service_id; /* of a received SIDR_REQ */
 	struct cm_path path;
-	uint32_t listener; /* if `half`; CM_NONE: it has ended */
+	uint32_t listener; /* if `unheard` */
 	uint32_t generation;
 	uint32_t local_qpn, remote_qpn;
 	uint32_t local_psn, remote_psn;
@@ -66,9 +67,11 @@ struct cm_listener {
 	uint8_t gid[16];
 	uint32_t backlog;
 	uint32_t waiting;
-	struct list requests; /* unanswered */
+	uint64_t refused;
+	struct list requests; /* whose event was not received */
 	uint32_t next;	      /* in its bucket, or in the free list */
 	bool any, used;
+	bool closed; /* in no bucket */
 };
 
 struct cm {
@@ -104,6 +107,7 @@ struct cm_rx {
 struct cm_conn *cm_find(struct cm *cm, uint32_t id);
 struct cm_conn *cm_alloc(struct cm *cm, const struct cm_path *path, uint64_t cookie);
 void cm_free(struct cm *cm, struct cm_conn *c);
+void cm_undo(struct cm *cm, struct cm_conn *c, uint32_t listener);
 void cm_index_add(struct cm *cm, struct cm_conn *c, enum cm_index by);
 void cm_index_del(struct cm *cm, struct cm_conn *c, enum cm_index by);
 struct cm_conn *cm_index_find(struct cm *cm, enum cm_index by, uint64_t guid, uint32_t number,

@@ -79,13 +79,14 @@ int cm_connect(struct cm *cm, const struct cm_path *path, uint64_t service_id,
 	return 0;
 }
 
-int cm_adopt(struct cm *cm, uint32_t id, uint64_t cookie)
+int cm_adopt(struct cm *cm, uint32_t id, uint64_t cookie, uint32_t sender)
 {
 	struct cm_conn *c = owned(cm, id);
 
 	if (!c)
 		return -ENOENT;
 	c->cookie = cookie;
+	c->path.sender = sender;
 	return 0;
 }
 

@@ -91,28 +91,45 @@ int cm_heard(struct cm *cm, uint32_t id)
 	return 0;
 }
 
-/* Rejects a connection whose event the user has not received. Others still wait for an answer, as
- * in Linux. */
-static void orphan(struct cm *cm, struct cm_conn *c, uint64_t now)
-{
-	if (c->unheard)
-		cm_reject(cm, c->id, CM_REJ_CONSUMER, NULL, 0, now);
-	list_del(&c->node);
-	c->listener = CM_NONE;
-}
-
-int cm_unlisten(struct cm *cm, uint32_t listener, uint64_t now)
+static struct cm_listener *used(struct cm *cm, uint32_t listener)
 {
 	struct cm_listener *l = listener < cm->listeners ? &cm->listener[listener] : NULL;
+
+	return l && l->used ? l : NULL;
+}
+
+int cm_close(struct cm *cm, uint32_t listener)
+{
+	struct cm_listener *l = used(cm, listener);
 	uint32_t *at;
 
-	if (!l || !l->used)
+	if (!l)
 		return -ENOENT;
-	while (!list_empty(&l->requests))
-		orphan(cm, container_of(l->requests.next, struct cm_conn, node), now);
+	if (l->closed)
+		return 0;
 	for (at = bucket_of(cm, l->service_id); *at != listener;)
 		at = &cm->listener[*at].next;
 	*at = l->next;
+	l->closed = true;
+	return 0;
+}
+
+uint64_t cm_listener_refused(const struct cm *cm, uint32_t listener)
+{
+	return cm->listener[listener].refused;
+}
+
+/* Requests whose event the user has received still wait for its answer, as in Linux. */
+int cm_unlisten(struct cm *cm, uint32_t listener, uint64_t now)
+{
+	struct cm_listener *l = used(cm, listener);
+
+	if (!l)
+		return -ENOENT;
+	cm_close(cm, listener);
+	while (!list_empty(&l->requests))
+		cm_reject(cm, container_of(l->requests.next, struct cm_conn, node)->id,
+			CM_REJ_CONSUMER, NULL, 0, now);
 	l->used = false;
 	l->next = cm->free_listener;
 	cm->free_listener = listener;

@@ -144,7 +144,7 @@ static enum cm_rej welcome(struct cm_rx *rx, uint32_t listener)
 	cm_half_add(rx->cm, c, listener);
 	reason = cm_event(rx->cm, c, CM_EV_REQ, 0, rx->mad);
 	if (reason) /* SEC-03 */
-		cm_free(rx->cm, c);
+		cm_undo(rx->cm, c, listener);
 	return reason;
 }
 
@@ -156,7 +156,7 @@ void cm_rx_req(struct cm_rx *rx)
 	uint32_t id = (uint32_t)cm_get(rx->mad, CM_F_REQ_LOCAL_ID), listener = CM_NONE;
 	struct cm_conn *known = cm_index_find(rx->cm, CM_BY_REMOTE_ID, guid, id, rx->from);
 	enum cm_rej reason = malformed(rx);
-	const struct cm_listener *l;
+	struct cm_listener *l;
 	uint8_t dst[16];
 
 	if (known && begins_anew(rx, known)) {
@@ -172,8 +172,10 @@ void cm_rx_req(struct cm_rx *rx)
 		reason = CM_REJ_INVALID_SERVICE_ID;
 	if (!reason && stale(rx, guid, (uint32_t)cm_get(rx->mad, CM_F_REQ_QPN), id))
 		return;
-	if (!reason && !cm_half_room(rx->cm, l, rx->from))
+	if (!reason && !cm_half_room(rx->cm, l, rx->from)) {
 		reason = CM_REJ_NO_RESOURCES;
+		l->refused++;
+	}
 	if (!reason)
 		reason = welcome(rx, listener);
 	if (reason)

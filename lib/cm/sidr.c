@@ -23,11 +23,10 @@ static void refuse(struct cm_rx *rx, enum cm_sidr_status status)
 	cm_transmit(rx->cm, rx->from, mad);
 }
 
-static bool room(struct cm_rx *rx, const struct cm_listener *l, struct cm_conn **c)
+static bool room(struct cm_rx *rx, struct cm_listener *l, struct cm_conn **c)
 {
-	if (!cm_half_room(rx->cm, l, rx->from))
-		return false;
-	*c = cm_alloc(rx->cm, rx->from, l->cookie);
+	*c = cm_half_room(rx->cm, l, rx->from) ? cm_alloc(rx->cm, rx->from, l->cookie) : NULL;
+	l->refused += !*c;
 	return *c;
 }
 
@@ -45,7 +44,7 @@ void cm_rx_sidr_req(struct cm_rx *rx)
 	uint32_t request = (uint32_t)cm_get(rx->mad, CM_F_SIDR_REQ_ID), listener = CM_NONE;
 	uint64_t sid = cm_get(rx->mad, CM_F_SIDR_REQ_SERVICE_ID);
 	struct cm_conn *c = cm_index_find(rx->cm, CM_BY_REQUEST, 0, request, rx->from);
-	const struct cm_listener *l = NULL;
+	struct cm_listener *l = NULL;
 	uint8_t dst[16];
 
 	if (c && begins_anew(rx, c)) {
@@ -70,7 +69,7 @@ void cm_rx_sidr_req(struct cm_rx *rx)
 	cm_half_add(rx->cm, c, listener);
 	if (!cm_event(rx->cm, c, CM_EV_SIDR_REQ, 0, rx->mad))
 		return;
-	cm_free(rx->cm, c);
+	cm_undo(rx->cm, c, listener);
 	refuse(rx, CM_SIDR_REJECT);
 }
 

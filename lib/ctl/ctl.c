@@ -293,7 +293,8 @@ static int run_timers(struct ctl *ctl)
 	wait = loop_sooner(wait, connections_poll(ctl));
 	wait = loop_sooner(wait, sysfs_poll(ctl, now));
 	wait = loop_sooner(wait, dests_poll(ctl, now));
-	return loop_sooner(wait, neigh_poll(&ctl->net->neighs, now)); /* includes those of dests */
+	wait = loop_sooner(wait, neigh_poll(&ctl->net->neighs, now)); /* includes those of dests */
+	return lookups_poll(ctl) ? 0 : wait;
 }
 
 /* rocid serves without it, too.  @return false: QP1 is left to programs. */

@@ -117,8 +117,9 @@ def machine_mb():
 def test_defaults(limits):
     """Half of what there is; three quarters of the QPs, so that 10,000 fit one user."""
     check([limits[k] for k in ('sessions', 'user_qps', 'user_cqs', 'user_pds', 'user_srqs', 'user_ahs',
-                               'user_connections', 'user_cm_ids', 'user_cm_ports', 'user_listeners', 'user_cm_events')] ==
-          [256, 12288, 16384, 16384, 2048, 16384, 16384, 32768, 14116, 2048, 32768], f'{limits}')
+                               'user_connections', 'user_cm_ids', 'user_cm_ports', 'user_listeners', 'user_cm_events',
+                               'user_cm_requests')] ==
+          [256, 12288, 16384, 16384, 2048, 16384, 16384, 32768, 14116, 2048, 32768, 10240], f'{limits}')
     check(limits['memory_mb'] == machine_mb() and abs(limits['user_memory_mb'] - machine_mb() // 2) < 8 and
           abs(limits['user_queues_mb'] - machine_mb() // 8) < 8, f'{limits}, {machine_mb()} MB')
     for name in ('user_mappings', 'user_descriptors'):

@@ -20,6 +20,22 @@
 
 static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
 
+int addr_check(const struct abi_cm_addr *a, int mapped_err, char why[ABI_SENTENCE_MAX])
+{
+	bool is_mapped = !memcmp(a->ip, mapped, 12);
+
+	if (a->family != 4 && a->family != 6)
+		return refuse(
+			why, -EINVAL, "an address must have family 4 or 6, not %u", a->family);
+	if (a->family == 4 && !is_mapped)
+		return refuse(
+			why, -EINVAL, "an address of family 4 must have the form ::ffff:a.b.c.d");
+	if (a->family == 6 && is_mapped)
+		return refuse(why, mapped_err,
+			"no port has an IPv4 address within IPv6: give it as an IPv4 address");
+	return 0;
+}
+
 bool addr_is_any(const struct abi_cm_addr *a)
 {
 	static const uint8_t none[16];
@@ -67,6 +83,8 @@ static int taken(const struct cm_id *id, uint16_t port, bool listening)
 		const struct cm_id *o = container_of(l, struct cm_id, bind_node);
 
 		if (o == id || o->ps != id->ps || o->local.port != port || !overlap(o, id))
+			continue;
+		if (o->channel->session->ending) /* in steps; a new program may begin at once */
 			continue;
 		if (o->state != ID_LISTEN && !listening && o->reuse && id->reuse)
 			continue;
@@ -139,10 +157,9 @@ int id_bind(struct cm_id *id, const struct abi_cm_addr *a, char why[ABI_SENTENCE
 
 	if (id->bound)
 		return refuse(why, -EINVAL, "the id is already bound to port %u", id->local.port);
-	if (a->family != 4 && a->family != 6)
-		return refuse(
-			why, -EINVAL, "an address must have family 4 or 6, not %u", a->family);
-	err = quota_take_one(s, CTL_CM_PORTS, why);
+	err = addr_check(a, -EADDRNOTAVAIL, why);
+	if (!err)
+		err = quota_take_one(s, CTL_CM_PORTS, why);
 	if (err)
 		return err;
 	id->local = *a;
@@ -172,5 +189,9 @@ int cmd_cm_bind(struct cm_id *id, const struct request *q, struct reply *r)
 	struct abi_cm_bind in;
 
 	memcpy(&in, q->body, sizeof(in));
+	if (id->state != ID_IDLE)
+		return refuse(r->why, -EINVAL,
+			"an id that resolves, listens or connects has its address: create a new "
+			"id");
 	return id_bind(id, &in.addr, r->why);
 }

@@ -95,24 +95,20 @@ static bool takes_descriptor(uint32_t type)
 	return command_ops.takes_descriptor(type);
 }
 
-/* Notifies the peers of its connections before its QPs are destroyed. */
 static void give_up(struct session *s)
 {
 	struct connections *all = s->ctl->connections;
-	uint32_t cursor = 0;
-	struct cm_channel *ch;
 
-	while ((ch = handle_next(&all->channels, &cursor)))
-		if (ch->session == s)
-			channel_destroy(ch);
+	channels_give_up(s);
 	if (all->gsi.session == s) /* its memory faulted, or rocid is ending */
 		all->gsi.session = NULL;
 	command_ops.give_up(s);
 }
 
+/* Notifies the peers of its connections before its QPs are destroyed. */
 static bool release_some(struct session *s)
 {
-	return command_ops.release_some(s);
+	return channels_release_some(s) || command_ops.release_some(s);
 }
 
 static struct session *mr_faulted(void *mapping)

@@ -63,6 +63,7 @@ static int listen_at(struct cm_id *id, uint32_t backlog, char why[ABI_SENTENCE_M
 		id->handle, &id->listener);
 	if (!err) {
 		id->state = ID_LISTEN;
+		id_enlist(id);
 		return 0;
 	}
 	quota_give_one(s, CTL_LISTENERS);
@@ -208,6 +209,7 @@ int cmd_cm_connect(struct cm_id *id, const struct request *q, struct reply *r)
 	if (err)
 		return err;
 	len = with_header(id, &in.param, data);
+	id->path.sender = id_sender(id);
 	id->resp_res = in.param.responder_resources;
 	id->init_depth = in.param.initiator_depth;
 	if (id_is_datagram(id))
@@ -283,8 +285,10 @@ int cmd_cm_accept(struct cm_id *id, const struct request *q, struct reply *r)
 	}
 	err = id_is_datagram(id) ? accept_datagrams(id, &in.param, r)
 				 : accept_stream(id, &in.param, r);
-	if (!err)
+	if (!err) {
 		id->uid = in.uid;
+		id_answered(id);
+	}
 	return err;
 }
 
@@ -308,9 +312,11 @@ int cmd_cm_reject(struct cm_id *id, const struct request *q, struct reply *r)
 	err = check_private(in.private_len, id_is_datagram(id) ? SIDR_REP_PRIVATE : 148, r);
 	if (err)
 		return err;
-	return failed(cm_reject(id->all->cm, id->conn, in.reason ? in.reason : CM_REJ_CONSUMER,
-			      in.private_data, in.private_len, loop_now_ns()),
-		r);
+	err = cm_reject(id->all->cm, id->conn, in.reason ? in.reason : CM_REJ_CONSUMER,
+		in.private_data, in.private_len, loop_now_ns());
+	if (!err)
+		id_answered(id);
+	return failed(err, r);
 }
 
 int cmd_cm_disconnect(struct cm_id *id, const struct request *q, struct reply *r)
@@ -322,6 +328,7 @@ int cmd_cm_disconnect(struct cm_id *id, const struct request *q, struct reply *r
 	/* A REP without an answer is withdrawn. As in Linux, ending twice is no error. */
 	if (cm_disconnect(id->all->cm, id->conn, NULL, 0, now))
 		cm_reject(id->all->cm, id->conn, CM_REJ_CONSUMER, NULL, 0, now);
+	id_answered(id);
 	return 0;
 }
 

@@ -12,6 +12,7 @@
 #include "net/net.h"
 #include "refuse.h"
 #include "session/ids.h"
+#include "session/session.h"
 #include "worker.h"
 
 #define NS_PER_MS	   1000000ull
@@ -30,6 +31,7 @@ struct connections *connections_create(struct ctl *ctl)
 		list_init(&all->bound[i]);
 	for (unsigned i = 0; i < SESSION_MAX; i++)
 		list_init(&all->lookups[i]);
+	list_init(&all->answered);
 	wheel_init(&all->resolving, RESOLVE_TICK_SHIFT, loop_now_ns());
 	return all;
 }
@@ -43,7 +45,7 @@ static void mad_arrived(void *arg, const struct cm_path *from, const uint8_t *ma
 	if (all->withdrawn)
 		id_destroy(all->withdrawn);
 	if (all->fresh)
-		cm_adopt(all->cm, all->fresh->conn, all->fresh->handle);
+		cm_adopt(all->cm, all->fresh->conn, all->fresh->handle, id_sender(all->fresh));
 }
 
 static void send_mad(void *arg, const struct cm_path *to, const uint8_t mad[MAD_LEN])
@@ -56,7 +58,7 @@ static int make_conf(const struct connections *all, struct cm_conf *conf)
 	uint8_t gid[16];
 	int err = random_bytes(&conf->seed, sizeof(conf->seed));
 
-	conf->half_open = CM_HALF_OPEN_MAX;
+	conf->half_open = CM_REQUEST_MAX;
 	gid_of_mac(gid, all->ctl->net->port[0].mac);
 	for (unsigned i = 8; i < 16; i++)
 		conf->guid = conf->guid << 8 | gid[i];
@@ -124,13 +126,41 @@ static int wait_until(uint64_t at, uint64_t now)
 
 void connections_addresses_changed(struct ctl *ctl, uint32_t port)
 {
-	struct connections *all = ctl->connections;
-	uint32_t cursor = 0;
+	ctl->connections->changed |= 1u << port;
+}
+
+/* A change during a round has another round follow, so that even endless changes leave no id
+ * unchecked. @return whether there are more. */
+static bool check_addresses(struct connections *all)
+{
 	struct cm_id *id;
 
-	while (all->cm && (id = handle_next(&all->ids, &cursor)))
-		if (id->has_path && id->path.port == port)
+	if (!all->checking) {
+		all->checking = all->changed;
+		all->changed = all->checked = 0;
+	}
+	for (unsigned n = 0; all->checking && n < CM_STEP; n++) {
+		id = handle_next(&all->ids, &all->checked);
+		if (!id)
+			all->checking = 0;
+		else if (id->has_path && all->checking & 1u << id->path.port &&
+			 !id->channel->session->ending)
 			id_check_address(id);
+	}
+	return all->checking || all->changed;
+}
+
+/* Each part in steps, because programs determine how much is due at once.  @return whether there is
+ * more. */
+static bool poll_some(struct connections *all, uint64_t now)
+{
+	bool more = check_addresses(all);
+
+	if (all->gsi.more)
+		more |= gsi_poll(&all->gsi);
+	if (cm_deadline(all->cm) <= now)
+		more |= !cm_expire_some(all->cm, now, CM_STEP);
+	return lookups_expire(all, now) || more;
 }
 
 int connections_poll(struct ctl *ctl)
@@ -141,12 +171,7 @@ int connections_poll(struct ctl *ctl)
 
 	if (!all->cm)
 		return -1;
-	if (all->gsi.more)
-		gsi_poll(&all->gsi);
-	if (cm_deadline(all->cm) <= now)
-		cm_expire(all->cm, now);
-	lookups_expire(all, now);
-	wait = all->gsi.more ? 0 : wait_until(cm_deadline(all->cm), now);
+	wait = poll_some(all, now) ? 0 : wait_until(cm_deadline(all->cm), now);
 	if (gsi_flush(&all->gsi))
 		wait = loop_sooner(wait, 1);
 	return loop_sooner(wait, wait_until(wheel_deadline(&all->resolving), now));

@@ -19,17 +19,14 @@ struct ctl;
 struct session;
 struct session_ops;
 
-/** The backlog of a program that specifies none, and the maximum. `cmtime -c 10000` sends so many
- *  before its server runs; a peer and a program may have as many, see cm_half_room() and
- *  SESSION_CM_ID_MAX. */
+/** The backlog of a program that specifies none, and the maximum: a peer and a user may have as
+ *  many requests unanswered, see cm_half_room() and CM_REQUEST_MAX. */
 #define CM_BACKLOG_DEFAULT 10240u
 /** So many REQs may arrive before a program can run: a shorter backlog would refuse some of them.
  */
 #define CM_BACKLOG_MIN GSI_ROUND
-/** 10,240 for one peer; even if all wait, 12,288 connections remain. */
-#define CM_HALF_OPEN_MAX (CONNECTIONS_MAX / 8 * 5)
-#define CM_UNREAD_MAX	 64u /* unread events of an id; more commands are refused */
-#define BIND_BUCKETS	 4096u
+#define CM_UNREAD_MAX  64u /* unread events of an id; more commands are refused */
+#define BIND_BUCKETS   4096u
 
 struct connections {
 	struct ctl *ctl;
@@ -40,7 +37,12 @@ struct connections {
 	struct handles channels; /* likewise */
 	struct list bound[BIND_BUCKETS];
 	struct list lookups[SESSION_MAX]; /* lookup.c, by session slot */
+	struct list answered;		  /* those whose ids have not all heard the answer */
 	struct wheel resolving;		  /* the timeouts of RESOLVE_ADDR */
+	/* Ports whose GID table has changed since their ids were last checked, as a bit mask. */
+	uint32_t changed;
+	uint32_t checking; /* those that are being checked, ... */
+	uint32_t checked;  /* ... up to this cursor of `ids` */
 	/* Of the MAD that lib/cm processes: */
 	struct cm_id *fresh;	 /* the new connection */
 	struct cm_id *withdrawn; /* the connection whose request is taken back before it was read */
@@ -61,7 +63,12 @@ void connections_destroy(struct connections *all);
 /** @return milliseconds until it must be called again, -1: never. */
 int connections_poll(struct ctl *ctl);
 
-/** The GID table of port @p port has changed: notifies ids whose address no longer exists. */
+/** Gives some ids the answers of the kernel to their RESOLVE_ADDR; call it after neigh_poll().
+ *  @return whether there are more. */
+bool lookups_poll(struct ctl *ctl);
+
+/** The GID table of port @p port has changed: connections_poll() notifies ids whose address no
+ *  longer exists. */
 void connections_addresses_changed(struct ctl *ctl, uint32_t port);
 
 /** For sessions_init(): the commands of verbs and of the communication manager. */

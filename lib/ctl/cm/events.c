@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Converts events of lib/cm for programs. Must not call lib/cm, which is the caller. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include "bits.h"
 #include "cm/connections.h"
 #include "cm/events.h"
 #include "cm/id.h"
 #include "config/parts.h"
+#include "refuse.h"
 #include "session/failures.h"
 #include "session/quota.h"
+#include "session/session.h"
+#include "text/sentence.h"
 
 static void copy_private(struct abi_cm_param *p, const uint8_t *data, size_t len)
 {
@@ -115,21 +120,50 @@ static enum cm_rej unfit(const struct cm_id *l, const struct cm_event *e, struct
 	return 0;
 }
 
-/* @return the id of a new connection with its event, which is not raised yet, in @p n; NULL: no
- * room. */
-static struct cm_id *new_id(const struct cm_id *l, const struct cm_event *e, struct cm_note **n)
+void id_answered(struct cm_id *id)
+{
+	if (id->unanswered)
+		quota_give_one(id->channel->session, CTL_CM_REQUESTS);
+	id->unanswered = false;
+}
+
+uint32_t id_sender(const struct cm_id *id)
+{
+	return id->channel->session->peer.uid + 1; /* no user has the number -1 */
+}
+
+/* The charge of a request, to the user of the listener, in addition to its id. */
+static const struct charge request_charge[] = {{CTL_CONNECTIONS, 1}, {CTL_CM_REQUESTS, 1}};
+
+static int charge_request(const struct cm_id *l, const struct cm_event *e, char *why)
+{
+	struct session *s = l->channel->session;
+
+	if (e->crowded && !quota_has_little(s, CTL_CM_REQUESTS))
+		return refuse(why, -EDQUOT,
+			"too many of all unanswered requests are of this peer: accept or reject "
+			"some");
+	return quota_take(s, request_charge, ARRAY_SIZE(request_charge), why);
+}
+
+/* @return the id of a new connection with its event, which is not raised yet, in @p n; NULL with a
+ * sentence: no room. */
+static struct cm_id *new_id(
+	const struct cm_id *l, const struct cm_event *e, struct cm_note **n, char *why)
 {
 	const struct abi_cm_create_id in = {.ps = l->ps, .qp_type = l->qp_type, .uid = l->uid};
-	char why[ABI_SENTENCE_MAX];
 	struct cm_id *id;
+	int err;
 
 	if (id_create(l->channel, &in, &id, why))
 		return NULL;
 	*n = note_new(id, ABI_CM_CONNECT_REQUEST, 0);
-	if (!*n || quota_take_one(l->channel->session, CTL_CONNECTIONS, why)) {
+	err = *n ? charge_request(l, e, why) : refuse_memory(why);
+	if (err) {
 		id_destroy(id);
 		return NULL;
 	}
+	id->unanswered = true;
 	id->parent = l->handle;
 	id->path = *e->path;
 	id->has_path = true;
@@ -139,18 +173,33 @@ static struct cm_id *new_id(const struct cm_id *l, const struct cm_event *e, str
 	return id;
 }
 
+/* The peer hears only that there is no room. */
+static void log_refusal(const struct cm_id *l, const struct cm_event *e, const char *why)
+{
+	char text[ABI_WHY_MAX], ip[GID_TEXT];
+	const struct failed_request f = {
+		.session = l->channel->session, .cause = "refused", .rule = "CM-12", .text = text};
+
+	snprintf(text, sizeof(text), "a request of %s to port %u was refused: %s",
+		gid_text(e->path->remote, ip), l->local.port, why);
+	failure_request(l->all->ctl, &f);
+}
+
 static enum cm_rej on_request(struct connections *all, const struct cm_event *e)
 {
 	struct cm_id *l = handle_get(&all->ids, (uint32_t)e->cookie), *id;
 	struct cma_hdr h;
 	enum cm_rej reason = unfit(l, e, &h);
+	char why[ABI_SENTENCE_MAX];
 	struct cm_note *n;
 
 	if (reason)
 		return reason;
-	id = new_id(l, e, &n);
-	if (!id)
+	id = new_id(l, e, &n, why);
+	if (!id) {
+		log_refusal(l, e, why);
 		return CM_REJ_NO_RESOURCES;
+	}
 	take_addresses(id, l, &h);
 	all->fresh = id;
 	id->request = n;
@@ -247,8 +296,9 @@ enum cm_rej connections_event(void *arg, const struct cm_event *e)
 	if (e->type == CM_EV_REQ || e->type == CM_EV_SIDR_REQ)
 		return on_request(all, e);
 	id = handle_get(&all->ids, (uint32_t)e->cookie);
-	if (!id || id->conn != e->id)
+	if (!id || id->conn != e->id || id->channel->session->ending)
 		return 0;
+	id_answered(id);
 	/* Nothing of a request that no program has read may outlast it: it left the backlog, so a
 	 * peer could otherwise take all that the listener's user may have. */
 	if (e->type == CM_EV_REJECTED && id->request)

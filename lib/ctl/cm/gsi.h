@@ -27,13 +27,22 @@ struct session;
 #define GSI_RECVS   256u   /* receives per port */
 #define GSI_SENDS   256u   /* sends per port */
 #define GSI_ROUND   64u	   /* MADs per round: others take their turn */
-#define GSI_WAITING 32768u /* MADs that wait to be sent: one per connection */
+#define GSI_WAITING 65536u /* MADs that wait to be sent: twice one per connection */
+#define GSI_TURNS   64u	   /* queues of them */
 #define GSI_PACE    64u	   /* MADs per millisecond, a rate that the peer's QP1 can absorb ... */
 #define GSI_BURST   128u   /* ... and as a burst */
 
 struct gsi_waiting {
 	struct cm_path to;
+	uint32_t next; /* in its queue, or of those that are free */
 	uint8_t mad[MAD_LEN];
+};
+
+/** MADs of one sender (cm_path.sender), oldest first. */
+struct gsi_turn {
+	uint32_t sender;
+	uint32_t n;
+	uint32_t first, last; /* in gsi.waiting, if `n` */
 };
 
 /** QP1 of one port. */
@@ -71,9 +80,12 @@ struct gsi {
 	bool more;		    /* the last round did not take all */
 	struct gsi_port port[PORT_MAX];
 	struct gsi_ah ah[GSI_AHS];
-	uint32_t nasked;	     /* destinations being resolved */
-	struct gsi_waiting *waiting; /* a ring */
-	uint32_t first, nwaiting;
+	uint32_t nasked; /* destinations being resolved */
+	struct gsi_waiting *waiting;
+	uint32_t nwaiting, touched; /* entries in use, and ever used: the others are free, ... */
+	uint32_t free;		    /* ... this one first, if there are any */
+	struct gsi_turn turn[GSI_TURNS];
+	uint32_t last_turn;
 	uint32_t paced; /* MADs that may be sent now */
 	uint64_t paced_ms;
 	uint64_t unresolved; /* MADs dropped: the destination did not resolve */
@@ -94,8 +106,8 @@ void gsi_close(struct gsi *g);
 /** Sends @p mad: at once, in its turn if many are queued, or when its destination is resolved. */
 void gsi_send(struct gsi *g, const struct cm_path *to, const uint8_t mad[MAD_LEN]);
 
-/** Sends queued MADs as far as the pace allows.  @return whether more are queued: call again in 1
- *  ms. */
+/** Sends up to GSI_BURST queued MADs, as far as the pace allows.  @return whether more are queued:
+ * call again in 1 ms. */
 bool gsi_flush(struct gsi *g);
 
 /** Processes received datagrams. @return true while there are more. */

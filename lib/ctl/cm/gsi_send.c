@@ -285,35 +285,95 @@ static void refill(struct gsi *g)
 	g->paced_ms = now;
 }
 
+static struct gsi_waiting *enqueue(struct gsi *g, struct gsi_turn *t)
+{
+	uint32_t i = g->free;
+
+	if (g->nwaiting == g->touched) /* memory that was never used stays untouched */
+		i = g->touched++;
+	else
+		g->free = g->waiting[i].next;
+	if (t->n++)
+		g->waiting[t->last].next = i;
+	else
+		t->first = i;
+	t->last = i;
+	g->nwaiting++;
+	return &g->waiting[i];
+}
+
+static void dequeue(struct gsi *g, struct gsi_turn *t)
+{
+	struct gsi_waiting *w = &g->waiting[t->first];
+	uint32_t i = t->first;
+
+	t->first = w->next;
+	t->n--;
+	w->next = g->free;
+	g->free = i;
+	g->nwaiting--;
+}
+
+/* The queue of @p sender. More senders than queues share them. */
+static struct gsi_turn *turn_of(struct gsi *g, uint32_t sender)
+{
+	struct gsi_turn *empty = NULL;
+
+	for (uint32_t i = 0; i < GSI_TURNS; i++) {
+		struct gsi_turn *t = &g->turn[i];
+
+		if (t->n && t->sender == sender)
+			return t;
+		if (!t->n && !empty)
+			empty = t;
+	}
+	if (!empty)
+		return &g->turn[sender % GSI_TURNS];
+	empty->sender = sender;
+	return empty;
+}
+
+static struct gsi_turn *next_turn(struct gsi *g)
+{
+	do
+		g->last_turn = (g->last_turn + 1) % GSI_TURNS;
+	while (!g->turn[g->last_turn].n);
+	return &g->turn[g->last_turn];
+}
+
+/* Users take turns: one whose programs have thousands of MADs sent delays the MAD of another by one
+ * of its own. A port that is full holds up only the queues that begin with a MAD for it. */
 bool gsi_flush(struct gsi *g)
 {
 	if (!g->nwaiting)
 		return false;
 	refill(g);
-	while (g->nwaiting) {
-		const struct gsi_waiting *w = &g->waiting[g->first];
+	/* some are dropped, which takes time, too */
+	for (uint32_t n = 0; n < GSI_BURST && g->nwaiting && g->paced; n++) {
+		struct gsi_turn *t = next_turn(g);
+		const struct gsi_waiting *w = &g->waiting[t->first];
 
-		if (!send_now(g, &w->to, w->mad))
-			return true;
-		g->first = (g->first + 1) % GSI_WAITING;
-		g->nwaiting--;
+		if (send_now(g, &w->to, w->mad))
+			dequeue(g, t);
 	}
-	g->first = 0; /* reuse memory that was touched before */
-	return false;
+	return g->nwaiting;
 }
 
+/* A sender may hold no more places than it leaves to the others. */
 void gsi_send(struct gsi *g, const struct cm_path *to, const uint8_t mad[MAD_LEN])
 {
 	struct gsi_waiting *w;
+	struct gsi_turn *t;
 
 	refill(g);
 	if (!g->nwaiting && send_now(g, to, mad))
 		return;
-	if (g->nwaiting == GSI_WAITING) {
+	t = turn_of(g, to->sender);
+	if (t->n >= GSI_WAITING - g->nwaiting) {
 		g->full++;
 		return;
 	}
-	w = &g->waiting[(g->first + g->nwaiting++) % GSI_WAITING];
+	w = enqueue(g, t);
 	w->to = *to;
 	memcpy(w->mad, mad, MAD_LEN);
 }

@@ -125,7 +125,7 @@ void id_raise(struct cm_id *id, uint32_t type, int32_t status, const char *why)
 	note_raise(n);
 }
 
-static void drop_events(struct cm_id *id)
+void id_drop_events(struct cm_id *id)
 {
 	struct cm_channel *ch = id->channel;
 	bool before = !list_empty(&ch->events);
@@ -189,6 +189,7 @@ static int id_new(struct connections *all, struct cm_id **made)
 	id->psn &= 0xFFFFFF;
 	id->all = all;
 	list_init(&id->events);
+	list_init(&id->node);
 	list_init(&id->bind_node);
 	list_init(&id->lookup_node);
 	wheel_timer_init(&id->deadline);
@@ -214,38 +215,24 @@ int id_create(struct cm_channel *ch, const struct abi_cm_create_id *in, struct c
 	id->ps = in->ps;
 	id->qp_type = in->qp_type;
 	id->uid = in->uid;
-	list_push(&ch->ids, &id->node);
+	id_enlist(id);
 	*made = id;
 	return 0;
 }
 
-/* @return a new connection of the listener whose request no program has received, or NULL. */
-static struct cm_id *unheard(const struct cm_id *listener)
+void id_enlist(struct cm_id *id)
 {
-	for (struct list *l = listener->events.next; l != &listener->events; l = l->next) {
-		struct cm_note *n = container_of(l, struct cm_note, of);
+	struct list *ids = &id->channel->ids;
 
-		if (n->id != listener)
-			return n->id;
-	}
-	return NULL;
-}
-
-/* Destroys them with the listener. */
-static void drop_requests(struct cm_id *listener)
-{
-	struct cm_id *id;
-
-	while ((id = unheard(listener)))
-		id_destroy(id);
+	list_del(&id->node);
+	list_push(id->state == ID_LISTEN ? ids->next : ids, &id->node);
 }
 
 static void move_id(struct cm_id *id, struct cm_channel *to)
 {
 	move_events(id, to);
-	list_del(&id->node);
-	list_push(&to->ids, &id->node);
 	id->channel = to;
+	id_enlist(id);
 }
 
 /* Requests that no program has received move with their listener. */
@@ -258,30 +245,6 @@ static void migrate(struct cm_id *id, struct cm_channel *to)
 		if (request->channel != to)
 			move_id(request, to);
 	}
-}
-
-void id_destroy(struct cm_id *id)
-{
-	struct session *s = id->channel->session;
-	struct connections *all = id->all;
-	uint64_t now = loop_now_ns();
-
-	if (id->state == ID_LISTEN) {
-		drop_requests(id);
-		cm_unlisten(all->cm, id->listener, now);
-		quota_give_one(s, CTL_LISTENERS);
-	}
-	id_stop_resolving(id);
-	if (id->conn) {
-		cm_destroy(all->cm, id->conn, now);
-		quota_give_one(s, CTL_CONNECTIONS);
-	}
-	id_unbind(id);
-	drop_events(id);
-	list_del(&id->node);
-	handle_del(&all->ids, id->handle);
-	quota_give_one(s, CTL_CM_IDS);
-	free(id);
 }
 
 /* The port space decides; only that of IB allows all types. */
@@ -313,16 +276,6 @@ int cmd_cm_create_id(struct cm_channel *ch, const struct request *q, struct repl
 	if (err)
 		return err;
 	out.handle = id->handle;
-	reply_body(r, &out, sizeof(out));
-	return 0;
-}
-
-int cmd_cm_destroy_id(struct cm_id *id, const struct request *q, struct reply *r)
-{
-	struct abi_cm_destroyed out;
-
-	out.events_reported = id->reported;
-	id_destroy(id);
 	reply_body(r, &out, sizeof(out));
 	return 0;
 }
@@ -387,6 +340,11 @@ static int make_channel(struct session *s, struct cm_channel *ch, struct reply *
 	return 0;
 }
 
+void channel_uncharge(struct session *s)
+{
+	quota_give(s, channel_charge, ARRAY_SIZE(channel_charge));
+}
+
 int cmd_cm_open(struct session *s, const struct request *q, struct reply *r)
 {
 	struct connections *all = s->ctl->connections;
@@ -403,33 +361,15 @@ int cmd_cm_open(struct session *s, const struct request *q, struct reply *r)
 	ch = calloc(1, sizeof(*ch));
 	err = ch ? make_channel(s, ch, r) : refuse_memory(r->why);
 	if (err) {
-		quota_give(s, channel_charge, ARRAY_SIZE(channel_charge));
+		channel_uncharge(s);
 		free(ch);
 		return err;
 	}
 	ch->session = s;
 	list_init(&ch->ids);
 	list_init(&ch->events);
+	list_push(&s->cm_channels, &ch->of_session);
 	out.handle = ch->handle;
 	reply_body(r, &out, sizeof(out));
-	return 0;
-}
-
-void channel_destroy(struct cm_channel *ch)
-{
-	struct session *s = ch->session;
-
-	while (!list_empty(&ch->ids))
-		id_destroy(container_of(ch->ids.next, struct cm_id, node));
-	handle_del(&s->ctl->connections->channels, ch->handle);
-	close(ch->fd[0]);
-	close(ch->fd[1]);
-	quota_give(s, channel_charge, ARRAY_SIZE(channel_charge));
-	free(ch);
-}
-
-int cmd_cm_close(struct cm_channel *ch, const struct request *q, struct reply *r)
-{
-	channel_destroy(ch);
 	return 0;
 }

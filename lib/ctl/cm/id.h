@@ -22,9 +22,10 @@ struct session;
 
 struct cm_channel {
 	struct session *session;
+	struct list of_session; /* in session.cm_channels */
 	uint32_t handle;
 	int fd[2];	    /* a pipe, holding one byte while events are queued */
-	struct list ids;    /* cm_id.node */
+	struct list ids;    /* cm_id.node, listeners first */
 	struct list events; /* cm_note.node, oldest first */
 };
 
@@ -64,6 +65,7 @@ struct cm_id {
 	bool has_ack_timeout;
 	struct cm_path path;
 	uint32_t conn;	   /* of lib/cm; 0: none */
+	bool unanswered;   /* a request, charged to CTL_CM_REQUESTS */
 	uint32_t qpn;	   /* named by the program */
 	uint32_t listener; /* of lib/cm, in ID_LISTEN */
 	uint32_t parent;   /* handle of the listener of a new id; 0: none */
@@ -101,11 +103,31 @@ struct cm_channel *channel_named(struct session *s, uint32_t handle, struct repl
 int id_create(struct cm_channel *ch, const struct abi_cm_create_id *in, struct cm_id **id,
 	char why[ABI_SENTENCE_MAX]);
 
+/** Gives back what a channel of @p s was charged. */
+void channel_uncharge(struct session *s);
+
+/** Puts @p id, whose state has changed, in its place among those of its channel. */
+void id_enlist(struct cm_id *id);
+
+/** Frees its events, and that of the request that made it. */
+void id_drop_events(struct cm_id *id);
+
+/* end.c */
+
+/** Ids per step of what is done for many. */
+#define CM_STEP 64u
+
 /** Destroys it in any state; the peer is notified. */
 void id_destroy(struct cm_id *id);
 
 /** Destroys the channel and its ids. */
 void channel_destroy(struct cm_channel *ch);
+
+/** @p s is ending: its listeners hear nothing any more. */
+void channels_give_up(struct session *s);
+
+/** Destroys some of its ids and channels.  @return false if none is left. */
+bool channels_release_some(struct session *s);
 
 /** @return an event for @p id, to be filled in and raised; NULL: out of memory. */
 struct cm_note *note_new(struct cm_id *id, uint32_t type, int32_t status);
@@ -131,6 +153,9 @@ int id_bind(struct cm_id *id, const struct abi_cm_addr *a, char why[ABI_SENTENCE
 void id_unbind(struct cm_id *id);
 /** Checks whether another listener has the address. */
 int id_check_listen(struct cm_id *id, char why[ABI_SENTENCE_MAX]);
+/** @return 0; -EINVAL with a sentence if the family does not say how to read the address; @p mapped
+ *  for an IPv4 address within IPv6, which no port has. */
+int addr_check(const struct abi_cm_addr *a, int mapped, char why[ABI_SENTENCE_MAX]);
 bool addr_is_any(const struct abi_cm_addr *a);
 bool addr_is_loopback(const struct abi_cm_addr *a);
 /** @return whether an id that is bound to @p a has a device. As in Linux, one bound to a loopback
@@ -157,8 +182,8 @@ void id_check_address(struct cm_id *id);
 int lookup_begin(struct cm_id *id, const struct dest_key *key, uint32_t timeout_ms,
 	char why[ABI_SENTENCE_MAX]);
 void lookup_cancel(struct cm_id *id);
-/** Ends those whose time is over at @p now (ns). */
-void lookups_expire(struct connections *all, uint64_t now);
+/** Ends some of those whose time is over at @p now (ns).  @return whether there may be more. */
+bool lookups_expire(struct connections *all, uint64_t now);
 
 /* why.c */
 
@@ -172,6 +197,14 @@ void why_unreachable(const struct cm_id *id, unsigned message, char *to, size_t 
 /** @return the packet lifetime of its path: derived from the ACK timeout, if one is set, as in IBA
  *  12.7.34. */
 uint8_t id_packet_life(const struct cm_id *id);
+
+/* events.c */
+
+/** The request of @p id, if it was one, waits for its program no more. */
+void id_answered(struct cm_id *id);
+
+/** @return the sender of its MADs: the user, so that users take turns. */
+uint32_t id_sender(const struct cm_id *id);
 
 /* attributes.c */
 void id_ah(const struct cm_id *id, struct abi_ah_attr *ah);

@@ -3,6 +3,7 @@
  * one: thousands of connections to one host are not thousands of questions to the kernel. A look-up
  * lasts as long as an id waits for it; each id has a timeout of its own. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "bits.h"
@@ -22,11 +23,15 @@
 #define TIMEOUT_MAX_MS	   120000u /* longer than programs are patient */
 
 struct cm_lookup {
-	struct list node; /* in connections.lookups */
+	struct list node; /* in connections.lookups, or, if `answered`, in connections.answered */
 	struct session *session;
 	struct dest_key key;
+	struct cm_path path; /* its source: what is at key.sgid may change */
 	struct neigh_query query;
 	struct list ids; /* cm_id.lookup_node: at least one */
+	bool answered;	 /* by the kernel, with `err` and `why` */
+	int err;
+	char why[ABI_SENTENCE_MAX];
 };
 
 static struct list *lookups_of(const struct session *s)
@@ -34,15 +39,24 @@ static struct list *lookups_of(const struct session *s)
 	return &s->ctl->connections->lookups[s->slot];
 }
 
-/* At most SESSION_RESOLVE_MAX are on the list. */
-static struct cm_lookup *find(const struct session *s, const struct dest_key *key)
+static bool same_source(const struct cm_path *a, const struct cm_path *b)
 {
+	return a->net == b->net && a->vid == b->vid &&
+	       !memcmp(a->local, b->local, sizeof(a->local));
+}
+
+/* At most SESSION_RESOLVE_MAX are on the list, and some of a session that had the slot before and
+ * has not ended completely. */
+static struct cm_lookup *find(const struct cm_id *id, const struct dest_key *key)
+{
+	const struct session *s = id->channel->session;
 	struct list *head = lookups_of(s);
 
 	for (struct list *l = head->next; l != head; l = l->next) {
 		struct cm_lookup *k = container_of(l, struct cm_lookup, node);
 
-		if (!memcmp(&k->key, key, sizeof(*key)))
+		if (k->session == s && same_source(&k->path, &id->path) &&
+			!memcmp(&k->key, key, sizeof(*key)))
 			return k;
 	}
 	return NULL;
@@ -67,19 +81,37 @@ static void found(struct neigh_query *q, int err, const char *why)
 {
 	struct cm_lookup *k = container_of(q, struct cm_lookup, query);
 
-	while (!list_empty(&k->ids)) {
+	k->answered = true;
+	k->err = err;
+	if (err)
+		snprintf(k->why, sizeof(k->why), "%s", why);
+	list_del(&k->node);
+	list_push(&k->session->ctl->connections->answered, &k->node);
+}
+
+/* Look-ups take turns: thousands of ids may wait for one. */
+bool lookups_poll(struct ctl *ctl)
+{
+	struct list *answered = &ctl->connections->answered;
+
+	for (unsigned n = 0; n < CM_STEP && !list_empty(answered); n++) {
+		struct cm_lookup *k = container_of(list_pop(answered), struct cm_lookup, node);
 		struct cm_id *id = container_of(k->ids.next, struct cm_id, lookup_node);
 
+		list_push(answered, &k->node);
 		leave(id);
-		id_resolved(id, err, why);
+		id_resolved(id, k->err, k->why);
+		if (list_empty(&k->ids))
+			end(k);
 	}
-	end(k);
+	return !list_empty(answered);
 }
 
 /* @return DEFERRED and the look-up in @p out; otherwise as av_find(). */
-static int begin(struct session *s, const struct dest_key *key, struct cm_lookup **out,
+static int begin(const struct cm_id *id, const struct dest_key *key, struct cm_lookup **out,
 	char why[ABI_SENTENCE_MAX])
 {
+	struct session *s = id->channel->session;
 	struct cm_lookup *k = calloc(1, sizeof(*k));
 	bool local;
 	int err;
@@ -88,6 +120,7 @@ static int begin(struct session *s, const struct dest_key *key, struct cm_lookup
 		return refuse_memory(why);
 	k->session = s;
 	k->key = *key;
+	k->path = id->path;
 	k->query.done = found;
 	err = av_find(s, key, &k->query, &local, why);
 	if (err != DEFERRED) {
@@ -104,9 +137,8 @@ static int begin(struct session *s, const struct dest_key *key, struct cm_lookup
 int lookup_begin(struct cm_id *id, const struct dest_key *key, uint32_t timeout_ms,
 	char why[ABI_SENTENCE_MAX])
 {
-	struct session *s = id->channel->session;
-	struct cm_lookup *k = find(s, key);
-	int err = k ? DEFERRED : begin(s, key, &k, why);
+	struct cm_lookup *k = find(id, key);
+	int err = k ? DEFERRED : begin(id, key, &k, why);
 
 	if (err != DEFERRED)
 		return err;
@@ -127,20 +159,26 @@ void lookup_cancel(struct cm_id *id)
 	leave(id);
 	if (!list_empty(&k->ids))
 		return;
-	neigh_cancel(&k->query);
+	if (!k->answered)
+		neigh_cancel(&k->query);
 	end(k);
 }
 
-void lookups_expire(struct connections *all, uint64_t now)
+bool lookups_expire(struct connections *all, uint64_t now)
 {
-	struct wheel_timer *t;
+	unsigned moves = TIMERS_MOVED;
 
-	while ((t = wheel_expire(&all->resolving, now))) {
-		struct cm_id *id = container_of(t, struct cm_id, deadline);
+	for (unsigned n = 0; n < CM_STEP; n++) {
+		struct wheel_timer *t = wheel_expire_some(&all->resolving, now, &moves);
+		struct cm_id *id;
 
+		if (!t)
+			return !moves;
+		id = container_of(t, struct cm_id, deadline);
 		lookup_cancel(id);
 		id_resolved(id, -ETIMEDOUT,
 			"no neighbour answered for the address in time: check that the peer is up, "
 			"and the address");
 	}
+	return true;
 }

@@ -39,6 +39,9 @@ int cmd_cm_join(struct cm_id *id, const struct request *q, struct reply *r)
 			r->why, -EINVAL, "the id has no device: bind it or resolve an address");
 	if (!id_is_datagram(id))
 		return refuse(r->why, -EINVAL, "only ids of UDP and IPoIB can join groups");
+	err = addr_check(&in.addr, -EINVAL, r->why);
+	if (err)
+		return err;
 	if (av_is_unicast(in.addr.ip))
 		return refuse(r->why, -EINVAL, "the address is not a multicast address");
 	err = note_asked(id, ABI_CM_MULTICAST_JOIN, &n, r->why);

@@ -281,10 +281,9 @@ int cmd_cm_resolve_addr(struct cm_id *id, const struct request *q, struct reply 
 	if (id->state != ID_IDLE)
 		return refuse(r->why, -EINVAL,
 			"the id has resolved its address already: create a new id");
-	if (in.dst.family != 4 && in.dst.family != 6)
-		return refuse(
-			r->why, -EINVAL, "an address has family 4 or 6, not %u", in.dst.family);
-	err = note_asked(id, ABI_CM_ADDR_RESOLVED, &id->answer, r->why);
+	err = addr_check(&in.dst, -ENETUNREACH, r->why);
+	if (!err)
+		err = note_asked(id, ABI_CM_ADDR_RESOLVED, &id->answer, r->why);
 	if (err)
 		return err;
 	err = resolve(id, &in, r);

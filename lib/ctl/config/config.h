@@ -82,6 +82,7 @@ enum ctl_kind {
 	CTL_CM_PORTS,	 /* that ids are bound to */
 	CTL_LISTENERS,
 	CTL_CONNECTIONS, /* of ids, until the id is destroyed */
+	CTL_CM_REQUESTS, /* to its listeners, unanswered */
 	CTL_CM_EVENTS,	 /* unread, of RESOLVE_ADDR and joins */
 	CTL_KINDS
 };

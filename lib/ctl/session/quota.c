@@ -59,6 +59,8 @@ static const struct row rows[CTL_KINDS] = {
 		false},
 	[CTL_CONNECTIONS] = {"connections", "end some", "--max-connections",
 		"--max-user-connections", SESSION_CONNECTION_MAX, 4, false},
+	[CTL_CM_REQUESTS] = {"unanswered CM requests", "accept or reject some", NULL, NULL,
+		SESSION_CM_REQUEST_MAX, 4, false},
 	[CTL_CM_EVENTS] = {"unread CM events", "read some", NULL, NULL, SESSION_CM_EVENT_MAX, 4,
 		false},
 	[CTL_QUEUES] = {"MB of queues", "ask for shorter ones", "--max-queues", "--max-user-queues",
@@ -73,7 +75,7 @@ const char *const quota_limit_names[] = {"sessions", "qps", "cqs", "mrs", "queue
 	"user_groups", "user_attachments", "user_descriptors", "user_mappings", "lookups",
 	"user_lookups", "connections", "cm_ids", "cm_ports", "listeners", "cm_events",
 	"user_connections", "user_cm_ids", "user_cm_ports", "user_listeners", "user_cm_events",
-	NULL};
+	"cm_requests", "user_cm_requests", NULL};
 
 /* In the order of the names. */
 static const struct {
@@ -117,6 +119,8 @@ static const struct {
 	{CTL_CM_PORTS, true},
 	{CTL_LISTENERS, true},
 	{CTL_CM_EVENTS, true},
+	{CTL_CM_REQUESTS, false},
+	{CTL_CM_REQUESTS, true},
 };
 
 _Static_assert(ARRAY_SIZE(places) + 1 == ARRAY_SIZE(quota_limit_names), "each limit has a name");
@@ -341,6 +345,11 @@ static bool is_small(const struct quota *q, const struct account *a, const struc
 	uint64_t own = a->used[c->kind] + a->retired[c->kind];
 
 	return !beyond(own, c->n, capacity_of(q, c->kind) / USER_SMALL);
+}
+
+bool quota_has_little(const struct session *s, enum ctl_kind kind)
+{
+	return is_small(&s->ctl->sessions->quota, s->account, &(struct charge){kind, 1});
 }
 
 enum room {

@@ -75,6 +75,9 @@ void quota_pass(struct session *from, struct session *to, const struct charge c[
 /** @return whether @p s may take the place of another user's session. */
 bool quota_may_open(const struct session *s);
 
+/** @return whether the user of @p s has so little of @p kind that the last quarter is for it. */
+bool quota_has_little(const struct session *s, enum ctl_kind kind);
+
 /** @return the maximum of @p kind, in objects or MB, for @p s; UINT32_MAX: no limit. */
 uint32_t quota_most(const struct session *s, enum ctl_kind kind);
 

@@ -409,6 +409,7 @@ int session_open(struct ctl *ctl, int fd)
 	event_turn_init(&s->events);
 	list_init(&s->ahs);
 	list_init(&s->ahs_gone);
+	list_init(&s->cm_channels);
 	handles_init(&s->pds, SESSION_PD_MAX);
 	handles_init(&s->mrs, SESSION_MR_MAX);
 	handles_init(&s->mws, SESSION_MR_MAX);

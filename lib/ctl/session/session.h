@@ -54,8 +54,9 @@ struct session {
 	uint32_t writers;	   /* enum abi_writers */
 	struct mr_obj *populating; /* the region that memory/huge.h populates; NULL: none */
 	struct list ahs;
-	struct list ahs_gone; /* withdrawn from workers, until the grace period is over */
-	uint32_t ninjected;   /* QPs with injected faults: verbs/fault.c */
+	struct list ahs_gone;	 /* withdrawn from workers, until the grace period is over */
+	struct list cm_channels; /* cm_channel.of_session */
+	uint32_t ninjected;	 /* QPs with injected faults: verbs/fault.c */
 	struct bells *bells;
 	struct event_turn events; /* of its channels */
 	struct channel async;

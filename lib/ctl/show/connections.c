@@ -60,6 +60,7 @@ static bool next_listener(
 	begin(&row, id);
 	put_address(&row, "address", &id->local);
 	put_int(&row, "port", id->local.port);
+	put_int(&row, "refused", (int64_t)cm_listener_refused(id->all->cm, id->listener));
 	*element = row_end(&row);
 	return true;
 }

@@ -43,8 +43,11 @@ static enum cm_rej note(void *arg, const struct cm_event *e)
 
 	assert_true(end->events < END_EVENTS);
 	end->events++;
-	*to = (struct end_event){
-		.type = e->type, .id = e->id, .reason = e->reason, .cookie = e->cookie};
+	*to = (struct end_event){.type = e->type,
+		.id = e->id,
+		.reason = e->reason,
+		.crowded = e->crowded,
+		.cookie = e->cookie};
 	to->private_len = e->private_len;
 	if (e->private_len)
 		memcpy(to->private_data, e->private_data, e->private_len);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A host that sends whatever it likes gets few answers, ends no connection of others, and learns
  * nothing by which it could guess their ids. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -192,12 +193,89 @@ static void refused_requests(void **state)
 	assert_int_equal(cm_used(s->b->cm), 0);
 }
 
+/* proves CM-11: nobody has seen the id of a refused request, so that floods of them do not use up
+ * ids. */
+static void refused_ids(void **state)
+{
+	struct scene *s = *state;
+	uint8_t hdr[CMA_HDR_LEN];
+	uint32_t refused, id;
+
+	s->b->refuses = CM_REJ_NO_RESOURCES;
+	request(s);
+	refused = s->passive;
+	cm_sidr(s->a->cm, &s->a->to, SIDR, hdr, end_cma(s->a, hdr), 5, &id, s->net->now);
+	soon(s);
+	assert_int_equal(end_take(s->b, CM_EV_SIDR_REQ)->id, refused);
+	assert_int_equal(cm_listener_refused(s->b->cm, 0), 1);
+	assert_int_equal(cm_listener_refused(s->b->cm, 1), 1);
+	s->b->refuses = 0;
+	request(s);
+	assert_int_equal(s->passive, refused);
+	assert_int_equal(cm_reject(s->b->cm, s->passive, CM_REJ_CONSUMER, NULL, 0, s->net->now), 0);
+	assert_int_equal(cm_destroy(s->b->cm, s->passive, s->net->now), 0);
+	ends_run(s->net, s->net->now + 20000 * MS);
+	request(s);
+	assert_int_not_equal(s->passive, refused); /* the peer has seen it */
+}
+
+/* A peer that has its share of half-open connections has two more for users who have few: the event
+ * says so. */
+static void crowded(void **state)
+{
+	struct scene *s = *state;
+	struct cm_conf conf = cm_defaults();
+	uint8_t mad[MAD_LEN];
+	uint32_t listener;
+
+	request(s);
+	memcpy(mad, s->req, MAD_LEN);
+	ends_free(s->net);
+	conf.half_open = 8;
+	s->net = ends_new(CONNS, 4, 5, &conf);
+	s->b = &s->net->end[1];
+	assert_int_equal(cm_listen(s->b->cm, SERVICE, NULL, 64, LISTENER, &listener), 0);
+	for (unsigned i = 0; i < 8; i++) {
+		cm_put(mad, CM_F_REQ_LOCAL_ID, 1 + i);
+		cm_put(mad, CM_F_REQ_QPN, 0x100 + i);
+		end_give(s->b, mad);
+		if (i < 6)
+			assert_int_equal(end_take(s->b, CM_EV_REQ)->crowded, i >= 4);
+	}
+	assert_int_equal(cm_half_open(s->b->cm), 6);
+	assert_int_equal(cm_listener_refused(s->b->cm, listener), 2);
+}
+
+/* A listener that is closed hears nothing, but answers those who wait when it ends. */
+static void closed(void **state)
+{
+	struct scene *s = *state;
+	uint32_t other;
+
+	request(s);
+	assert_int_equal(cm_close(s->b->cm, 0), 0);
+	assert_int_equal(cm_close(s->b->cm, 0), 0);
+	assert_int_equal(cm_close(s->b->cm, 3), -ENOENT);
+	cm_put(s->req, CM_F_REQ_LOCAL_ID, 0x888);
+	cm_put(s->req, CM_F_REQ_QPN, 0x99);
+	end_give(s->b, s->req);
+	assert_int_equal(cm_get(s->b->last, CM_F_REJ_REASON), CM_REJ_INVALID_SERVICE_ID);
+	assert_int_equal(cm_half_open(s->b->cm), 1);
+	assert_int_equal(cm_listen(s->b->cm, SERVICE, NULL, 8, LISTENER, &other), 0);
+	assert_int_not_equal(other, 0);
+	assert_int_equal(cm_unlisten(s->b->cm, 0, s->net->now), 0);
+	assert_int_equal(cm_get(s->b->last, CM_F_REJ_REASON), CM_REJ_CONSUMER);
+	assert_int_equal(cm_half_open(s->b->cm), 0);
+	end_give(s->b, s->req);
+	end_take(s->b, CM_EV_REQ);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {T(duplicates), T(duplicates_of_answers),
 		T(duplicates_of_lookups), T(rejected_by_guid), T(refused_requests),
-		T(ids_tell_nothing)};
+		T(ids_tell_nothing), T(refused_ids), T(crowded), T(closed)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,6 +25,7 @@
 #define MS 1000000ull
 
 static uint64_t now;
+static uint32_t sender; /* of the MADs that follow */
 
 uint64_t __wrap_loop_now_ns(void);
 uint64_t __wrap_loop_now_ms(void);
@@ -45,6 +46,7 @@ static int setup(void **state)
 	char why[ABI_SENTENCE_MAX];
 
 	now = 1000 * MS;
+	sender = 0;
 	daemon_config(d);
 	assert_int_equal(ctl_start(&d->ctl, &d->cfg, d->why), 0);
 	assert_int_equal(connections_open(d->ctl->connections, why), 0);
@@ -69,7 +71,7 @@ static struct gsi *gsi_of(void **state)
 static void send_as(
 	struct gsi *g, enum cm_attr attr, uint16_t pkey, const uint8_t to[16], uint32_t number)
 {
-	struct cm_path path = {.pkey = pkey, .net = NET_IPV4, .hop_limit = 64};
+	struct cm_path path = {.pkey = pkey, .net = NET_IPV4, .hop_limit = 64, .sender = sender};
 	uint8_t mad[MAD_LEN];
 
 	memcpy(path.local, gid_own4, 16);
@@ -130,6 +132,75 @@ static void send__thousands(void **state)
 	assert_int_equal(work(g, &next), 1);
 }
 
+/* @return in which place of those that are posted the MAD @p number is; -1: not yet */
+static int place_of(const struct gsi *g, uint32_t number)
+{
+	const struct gsi_port *p = &g->port[0];
+	const struct ring *sq = &p->qp->qp->sq;
+	uint32_t at = atomic_load(&sq->shared->consumer);
+
+	for (int i = 0; at + (uint32_t)i != p->posted; i++) {
+		const uint8_t *entry =
+			sq->entries + (size_t)((at + (uint32_t)i) & (sq->depth - 1)) * sq->stride;
+
+		if (mad_tid(entry + ABI_WQE_HDR) == number)
+			return i;
+	}
+	return -1;
+}
+
+static void all_sent(struct gsi *g)
+{
+	struct ring *sq = &g->port[0].qp->qp->sq;
+
+	atomic_store(&sq->shared->consumer, g->port[0].posted);
+}
+
+/* A user whose programs end with thousands of connections delays no other's request by more than
+ * one MAD of its own, nor takes all places. */
+static void send__turns(void **state)
+{
+	struct gsi *g = gsi_of(state);
+
+	sender = 1;
+	for (uint32_t i = 0; i < GSI_WAITING; i++)
+		send_one(g, gid_peer4, i);
+	assert_int_equal(g->nwaiting, GSI_WAITING / 2);
+	assert_int_equal(g->full, GSI_WAITING / 2 - GSI_BURST);
+	for (sender = 2; sender < 5; sender++)
+		send_one(g, gid_peer4, 1000000 + sender);
+	all_sent(g);
+	now += MS;
+	assert_true(gsi_flush(g));
+	for (uint32_t i = 2; i < 5; i++)
+		assert_in_range(place_of(g, 1000000 + i), 0, 3);
+	assert_int_equal(place_of(g, GSI_BURST + 10), 13); /* that user's own go on in order */
+	while (g->nwaiting) {
+		all_sent(g);
+		now += MS;
+		gsi_flush(g);
+	}
+	assert_in_range(g->touched, GSI_WAITING / 2, GSI_WAITING / 2 + 3);
+}
+
+/* More users than queues: nothing is lost, and each keeps its order. */
+static void send__many_users(void **state)
+{
+	struct gsi *g = gsi_of(state);
+	uint32_t n = 0;
+
+	for (sender = 0; sender < 3 * GSI_TURNS; sender++)
+		for (uint32_t i = 0; i < 4; i++)
+			send_one(g, gid_peer4, 0);
+	for (all_sent(g); g->nwaiting; all_sent(g)) {
+		now += MS;
+		gsi_flush(g);
+		n += g->port[0].posted - atomic_load(&g->port[0].qp->qp->sq.shared->consumer);
+	}
+	assert_int_equal(n, 4 * 3 * GSI_TURNS - GSI_BURST);
+	assert_int_equal(g->full, 0);
+}
+
 /* proves CM-01: the P_Key is that of the path, be we a full or a limited member of the partition.
  */
 static uint32_t pkey_index_of(const struct gsi *g, uint32_t posted)
@@ -181,7 +252,7 @@ static void send__pkeys(void **state)
 static void send__no_worker(void **state)
 {
 	struct gsi *g = gsi_of(state);
-	uint32_t next = 0, total = GSI_SENDS + GSI_WAITING;
+	uint32_t next = 0, total = GSI_SENDS + GSI_WAITING / 2;
 
 	for (uint32_t i = 0; i < total + 10; i++) {
 		now += MS;
@@ -314,10 +385,10 @@ static void receive__too_long(void **state)
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-	const struct CMUnitTest tests[] = {T(send__thousands), T(send__pkeys), T(send__no_worker),
-		T(send__nobody_answers), T(send__own_first), T(send__one_fails),
-		T(send__nobody_answers), T(lookups__end_at_once), T(send__one_fails),
-		T(receive__too_long)};
+	const struct CMUnitTest tests[] = {T(send__thousands), T(send__turns), T(send__many_users),
+		T(send__pkeys), T(send__no_worker), T(send__nobody_answers), T(send__own_first),
+		T(send__one_fails), T(send__nobody_answers), T(lookups__end_at_once),
+		T(send__one_fails), T(receive__too_long)};
 
 	return cmocka_run_group_tests(tests, daemon_group_setup, daemon_group_teardown);
 }

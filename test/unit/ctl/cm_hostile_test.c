@@ -185,23 +185,55 @@ static void flood__half_open(void **state)
 	program_open(w, &q);
 	for (unsigned i = 0; i < FLOODED; i++)
 		program_serve(&p[i % 2], (uint16_t)(7001 + i), 0);
-	assert_int_equal(accepted(w, 1, 1, 12000), CM_HALF_OPEN_MAX / 2);
+	assert_int_equal(accepted(w, 1, 1, 12000), CM_REQUEST_MAX / 2);
 	/* Hosts are counted by a hash with a random seed: the next one that is not counted as the
 	 * first. */
-	while (accepted(w, other, other, 1) == CM_HALF_OPEN_MAX / 2)
+	while (accepted(w, other, other, 1) == CM_REQUEST_MAX / 2)
 		other++;
-	assert_int_equal(accepted(w, other, other, 6000), CM_HALF_OPEN_MAX / 4 * 3);
+	assert_int_equal(accepted(w, other, other, 6000), CM_REQUEST_MAX / 4 * 3);
 	before = accepted(w, other + 1, other + 100, 60);
-	assert_true(before < CM_HALF_OPEN_MAX);
+	assert_true(before < CM_REQUEST_MAX);
 	/* Of twenty others, two are counted as one of these on average. */
 	assert_true(accepted(w, other + 101, other + 120, 1) >= before + 10);
-	assert_true(accepted(w, other + 121, 250, 60) <= CM_HALF_OPEN_MAX);
+	assert_true(accepted(w, other + 121, 250, 60) <= CM_REQUEST_MAX);
 	/* another program connects all the same */
 	id = program_resolve(&q, 7000);
 	assert_int_equal(program_connect(&q, id), 0);
 	program_die(&q);
 	program_die(&p[0]);
 	w->nout = 0;
+	program_die(&p[1]);
+	w->nout = 0;
+	assert_int_equal(cm_half_open(w->all->cm), 0);
+}
+
+/* All programs of a machine are one peer to each other: two users who leave requests to each other
+ * unanswered leave room for those of others. */
+static void flood__users(void **state)
+{
+	const unsigned half = CM_REQUEST_MAX / 2, few = CM_REQUEST_MAX / USER_SMALL;
+	struct world *w = *state;
+	struct program p[2], other;
+
+	take_template(w);
+	for (unsigned i = 0; i < 2; i++) {
+		program_open_as(w, &p[i], 1001 + i);
+		program_serve(&p[i], (uint16_t)(7001 + i), 0);
+	}
+	program_open_as(w, &other, 1003);
+	program_serve(&other, 7003, 0);
+	for (unsigned i = 0; i < half; i++)
+		for (unsigned k = 0; k < 2; k++)
+			flood(w, 1, 2 * i + k, (uint16_t)(7001 + k));
+	assert_int_equal(cm_half_open(w->all->cm), half);
+	for (unsigned i = 0; i < 2 * few; i++)
+		flood(w, 1, 2 * half + i, 7003);
+	assert_int_equal(cm_half_open(w->all->cm), half + few);
+	for (unsigned i = 0; i < few; i++)
+		program_take(&other, ABI_CM_CONNECT_REQUEST);
+	assert_false(program_readable(&other));
+	program_die(&other);
+	program_die(&p[0]);
 	program_die(&p[1]);
 	w->nout = 0;
 	assert_int_equal(cm_half_open(w->all->cm), 0);
@@ -425,6 +457,7 @@ int main(void)
 		T(flood__backlog),
 		T(flood__short_backlog),
 		T(flood__half_open),
+		T(flood__users),
 		T(flood__rejected),
 		T(flood__nobody_listens),
 		T(unlisten__many),

@@ -413,6 +413,12 @@ static void idle__no_timer(void **state)
 	world_run(active_one.w);
 }
 
+static void changed(struct world *w, uint32_t port)
+{
+	connections_addresses_changed(w->ctl, port);
+	world_poll(w);
+}
+
 /* An address that goes: its ids hear of it, once, and no others. */
 static void address__gone(void **state)
 {
@@ -428,13 +434,13 @@ static void address__gone(void **state)
 	assert_int_equal(program_bind(&p, four, gid_own4, 7002), 0);
 	assert_int_equal(program_bind(&p, six, gid_own6, 7002), 0);
 	assert_memory_equal(w->ctl->net->port[0].gids.table.entry[0].gid, gid_own4, 16);
-	connections_addresses_changed(w->ctl, 0);
+	changed(w, 0);
 	assert_false(program_readable(&p));
 	*valid = false;
-	connections_addresses_changed(w->ctl, 1); /* another port */
+	changed(w, 1); /* another port */
 	assert_false(program_readable(&p));
 	for (unsigned i = 0; i < 2; i++)
-		connections_addresses_changed(w->ctl, 0);
+		changed(w, 0);
 	{
 		struct abi_cm_event e = program_take(&p, ABI_CM_ADDR_CHANGE);
 
@@ -444,9 +450,9 @@ static void address__gone(void **state)
 	}
 	assert_false(program_readable(&p));
 	*valid = true; /* it comes and goes again */
-	connections_addresses_changed(w->ctl, 0);
+	changed(w, 0);
 	*valid = false;
-	connections_addresses_changed(w->ctl, 0);
+	changed(w, 0);
 	program_take(&p, ABI_CM_ADDR_CHANGE);
 	program_die(&p);
 	world_is_empty(w);
@@ -487,7 +493,7 @@ static void address__flaps(void **state)
 		program_bind(&p, program_id(&p, ABI_CM_PS_TCP, ABI_QPT_RC, 1), gid_own4, 7004), 0);
 	for (unsigned i = 0; i < 4 * CM_UNREAD_MAX; i++) {
 		*valid = !*valid;
-		connections_addresses_changed(w->ctl, 0);
+		changed(w, 0);
 	}
 	for (unsigned i = 0; i < CM_UNREAD_MAX; i++)
 		program_take(&p, ABI_CM_ADDR_CHANGE);

@@ -2,10 +2,10 @@
 /* RESOLVE_ADDR while the neighbour does not answer: the test is the kernel that looks for it. */
 #include "cm_world.h"
 #include <errno.h>
-#include <sys/socket.h>
 #include <unistd.h>
 #include "bits.h"
 #include "net/neigh.h"
+#include "net/net.h"
 #include "session/sessions.h"
 #include "verbs/dest.h"
 
@@ -14,14 +14,11 @@
 /* The questions to the kernel. */
 static struct neigh_query *asked[SESSION_RESOLVE_MAX + MANY];
 static unsigned nasked;
-static uid_t caller; /* the user whose program connects, if not that of the test */
 
 int __real_dest_find(struct ctl *ctl, const struct dest_key *key, struct neigh_query *q,
 	bool *local, char why[ABI_SENTENCE_MAX]);
 int __wrap_dest_find(struct ctl *ctl, const struct dest_key *key, struct neigh_query *q,
 	bool *local, char why[ABI_SENTENCE_MAX]);
-int __real_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
-int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
 
 /* Nobody answers for 10.0.0.0/8. */
 int __wrap_dest_find(struct ctl *ctl, const struct dest_key *key, struct neigh_query *q,
@@ -34,21 +31,10 @@ int __wrap_dest_find(struct ctl *ctl, const struct dest_key *key, struct neigh_q
 	return -EINPROGRESS;
 }
 
-int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
-{
-	int err = __real_getsockopt(fd, level, name, value, len);
-
-	if (!err && caller && level == SOL_SOCKET && name == SO_PEERCRED)
-		((struct ucred *)value)->uid = caller;
-	return err;
-}
-
 static void open_as(struct world *w, struct program *p, uid_t uid)
 {
 	nasked = 0;
-	caller = uid;
-	program_open(w, p);
-	caller = 0;
+	program_open_as(w, p, uid);
 }
 
 /* Resolves 10.x.x.x, a host for each number. */
@@ -71,6 +57,12 @@ static uint64_t used(const struct world *w)
 	return w->ctl->sessions->quota.used[CTL_LOOKUPS];
 }
 
+static void answer(struct world *w, unsigned i, int err, const char *why)
+{
+	asked[i]->done(asked[i], err, why);
+	world_poll(w);
+}
+
 /* Connections to one host have one question asked, and its answer. */
 static void lookup__shared(void **state)
 {
@@ -83,14 +75,34 @@ static void lookup__shared(void **state)
 	assert_int_equal(nasked, 1);
 	assert_int_equal(used(w), 1);
 	assert_false(program_readable(&p));
-	asked[0]->done(asked[0], 0, NULL);
+	answer(w, 0, 0, NULL);
 	for (unsigned i = 0; i < MANY; i++)
 		assert_int_equal(program_take(&p, ABI_CM_ADDR_RESOLVED).status, 0);
 	assert_int_equal(used(w), 0);
 	assert_int_equal(resolve(&p, tcp(&p), 1, 1000), 0); /* another question */
 	assert_int_equal(nasked, 2);
-	asked[1]->done(asked[1], -EHOSTUNREACH, "nobody is there");
+	answer(w, 1, -EHOSTUNREACH, "nobody is there");
 	assert_string_equal(program_take(&p, ABI_CM_ADDR_ERROR).why, "nobody is there");
+	program_die(&p);
+	world_is_empty(w);
+}
+
+/* Another address that comes to the index of a GID has its own question. */
+static void lookup__another_source(void **state)
+{
+	struct world *w = *state;
+	struct gid_entry *e = &w->ctl->net->port[0].gids.table.entry[0];
+	struct program p;
+
+	open_as(w, &p, 1001);
+	assert_memory_equal(e->gid, gid_own4, 16);
+	assert_int_equal(resolve(&p, tcp(&p), 1, 1000), 0);
+	e->gid[15]++;
+	assert_int_equal(resolve(&p, tcp(&p), 1, 1000), 0);
+	assert_int_equal(resolve(&p, tcp(&p), 1, 1000), 0);
+	e->gid[15]--;
+	assert_int_equal(nasked, 2);
+	assert_int_equal(used(w), 2);
 	program_die(&p);
 	world_is_empty(w);
 }
@@ -111,11 +123,85 @@ static void lookup__charged(void **state)
 	assert_int_equal(resolve(&p, late, MANY, 1000), -EBUSY);
 	assert_int_equal(resolve(&p, tcp(&p), 1, 1000), 0); /* one that is asked anyway */
 	assert_int_equal(resolve(&other, tcp(&other), MANY, 1000), 0);
-	asked[0]->done(asked[0], 0, NULL);
+	answer(w, 0, 0, NULL);
 	program_take(&p, ABI_CM_ADDR_RESOLVED);
 	assert_int_equal(resolve(&p, late, MANY, 1000), 0);
 	program_die(&other);
 	program_die(&p);
+	world_is_empty(w);
+}
+
+/* Thousands of ids that wait for one answer, or for the end of their time, have it in steps, the
+ * ids of others in between. */
+static void lookup__steps(void **state)
+{
+	struct world *w = *state;
+	struct abi_cm_event e;
+	struct program p, other;
+	unsigned n = 0;
+
+	open_as(w, &p, 1001);
+	open_as(w, &other, 1002);
+	for (unsigned i = 0; i < 3 * CM_STEP; i++)
+		assert_int_equal(resolve(&p, tcp(&p), 1, 1000), 0);
+	assert_int_equal(resolve(&other, tcp(&other), 1, 1000), 0);
+	asked[0]->done(asked[0], 0, NULL);
+	asked[1]->done(asked[1], 0, NULL);
+	assert_true(lookups_poll(w->ctl));
+	program_take(&other, ABI_CM_ADDR_RESOLVED);
+	while (program_event(&p, &e))
+		n++;
+	assert_int_equal(n, CM_STEP - 1);
+	assert_int_equal(resolve(&p, tcp(&p), 1, 1000), 0); /* asks anew */
+	assert_int_equal(nasked, 3);
+	world_poll(w);
+	for (; n < 3 * CM_STEP; n++)
+		program_take(&p, ABI_CM_ADDR_RESOLVED);
+	assert_false(program_readable(&p));
+	for (unsigned i = 1; i < 3 * CM_STEP; i++)
+		assert_int_equal(resolve(&p, tcp(&p), 1, 1000), 0);
+	w->now += 1100 * MS;
+	assert_int_equal(connections_poll(w->ctl), 0);
+	for (n = 0; program_event(&p, &e); n++)
+		;
+	assert_int_equal(n, CM_STEP);
+	world_poll(w);
+	for (; n < 3 * CM_STEP; n++)
+		program_take(&p, ABI_CM_ADDR_ERROR);
+	assert_false(program_readable(&p));
+	program_die(&other);
+	program_die(&p);
+	world_is_empty(w);
+}
+
+/* Ids that go before they have heard the answer, which came */
+static void lookup__answered_and_gone(void **state)
+{
+	struct world *w = *state;
+	struct program p, next;
+	uint32_t id;
+
+	open_as(w, &p, 1001);
+	id = tcp(&p);
+	assert_int_equal(resolve(&p, id, 1, 1000), 0);
+	asked[0]->done(asked[0], 0, NULL);
+	assert_int_equal(program_destroy(&p, id, NULL), 0);
+	assert_false(lookups_poll(w->ctl));
+	assert_int_equal(used(w), 0);
+	/* nor does a session take over a question of that which had its slot */
+	assert_int_equal(resolve(&p, tcp(&p), 1, 1000), 0);
+	session_end(p.s);
+	open_as(w, &next, 1001);
+	assert_int_equal(next.s->slot, p.s->slot);
+	assert_int_equal(resolve(&next, tcp(&next), 1, 1000), 0);
+	assert_int_equal(nasked, 1); /* counted since the program began */
+	while (endings_poll(w->ctl))
+		;
+	answer(w, 0, 0, NULL);
+	program_take(&next, ABI_CM_ADDR_RESOLVED);
+	close(p.sock);
+	close(p.fd);
+	program_die(&next);
 	world_is_empty(w);
 }
 
@@ -191,7 +277,7 @@ static void lookup__migrate(void **state)
 	assert_false(program_event(&p, &e));
 	p.channel = made.handle;
 	assert_false(program_event(&p, &e));
-	asked[0]->done(asked[0], 0, NULL);
+	answer(w, 0, 0, NULL);
 	assert_true(program_event(&p, &e));
 	assert_int_equal(e.event, ABI_CM_ADDR_RESOLVED);
 	program_die(&p);
@@ -203,7 +289,10 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
 	const struct CMUnitTest tests[] = {
 		T(lookup__shared),
+		T(lookup__another_source),
 		T(lookup__charged),
+		T(lookup__steps),
+		T(lookup__answered_and_gone),
 		T(lookup__timeouts),
 		T(lookup__destroy),
 		T(lookup__migrate),

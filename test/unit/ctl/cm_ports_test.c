@@ -126,6 +126,73 @@ static void bind__refusals(void **state)
 	program_die(&p);
 }
 
+/* As in Linux, only an id without an address can be bound. */
+static void bind__states(void **state)
+{
+	struct world *w = *state;
+	struct abi_cm_resolve_addr in = {.timeout_ms = 100, .dst = world_addr(gid_peer4, 7000)};
+	struct program p;
+	uint32_t id;
+
+	program_open(w, &p);
+	id = tcp(&p);
+	assert_int_equal(program_bind(&p, id, gid_own4, 7001), 0);
+	assert_int_equal(program_bind(&p, id, gid_own4, 7002), -EINVAL); /* bound */
+	assert_int_equal(program_listen(&p, id, 8), 0);
+	assert_int_equal(program_bind(&p, id, gid_own4, 7002), -EINVAL); /* listening */
+	peer_connect(w, TCP(7001), 0x55);
+	world_run(w);
+	id = program_take(&p, ABI_CM_CONNECT_REQUEST).id;
+	assert_int_equal(program_bind(&p, id, gid_own4, 7002), -EINVAL); /* a connection's */
+	assert_int_equal(program_bind(&p, tcp(&p), gid_own4, 7002), 0);
+	id = program_resolve(&p, 7000);
+	assert_int_equal(program_bind(&p, id, gid_own4, 7003), -EINVAL); /* resolved */
+	in.id = id;
+	assert_int_equal(program_ask(&p, ABI_CM_RESOLVE_ADDR, &in, sizeof(in), NULL, 0), -EINVAL);
+	program_die(&p);
+	world_run(w);
+}
+
+/* The family of an address says how to read it, and is that of the other end. */
+static void bind__families(void **state)
+{
+	struct abi_cm_bind in = {.addr = world_addr(gid_own6, 7001)};
+	struct abi_cm_resolve_addr resolve = {.timeout_ms = 100};
+	struct abi_cm_join join;
+	struct program p;
+
+	program_open(*state, &p);
+	in.id = resolve.id = tcp(&p);
+	in.addr.family = 4;
+	assert_int_equal(program_ask(&p, ABI_CM_BIND, &in, sizeof(in), NULL, 0), -EINVAL);
+	in.addr = world_addr(gid_own4, 7001);
+	in.addr.family = 6;
+	assert_int_equal(program_ask(&p, ABI_CM_BIND, &in, sizeof(in), NULL, 0), -EADDRNOTAVAIL);
+	in.addr = world_addr(gid_any4, 7001); /* nor is that any address of IPv6 */
+	in.addr.family = 6;
+	assert_int_equal(program_ask(&p, ABI_CM_BIND, &in, sizeof(in), NULL, 0), -EADDRNOTAVAIL);
+	in.addr.family = 5;
+	assert_int_equal(program_ask(&p, ABI_CM_BIND, &in, sizeof(in), NULL, 0), -EINVAL);
+	resolve.dst = world_addr(gid_peer4, 7000);
+	resolve.dst.family = 6;
+	assert_int_equal(program_ask(&p, ABI_CM_RESOLVE_ADDR, &resolve, sizeof(resolve), NULL, 0),
+		-ENETUNREACH);
+	resolve.dst = world_addr(gid_peer4, 7000);
+	resolve.src = world_addr(gid_own6, 7001);
+	assert_int_equal(
+		program_ask(&p, ABI_CM_RESOLVE_ADDR, &resolve, sizeof(resolve), NULL, 0), -EINVAL);
+	assert_int_equal(query(&p, resolve.id).local.family, 6); /* bound all the same, as there */
+	assert_int_equal(program_bind(&p, tcp(&p), gid_own4, 7001), 0);
+	join = (struct abi_cm_join){.id = program_id(&p, ABI_CM_PS_UDP, ABI_QPT_UD, 1),
+		.addr = world_addr(gid_any4, 0)};
+	join.addr.ip[12] = 239;
+	join.addr.family = 6;
+	assert_int_equal(program_bind(&p, join.id, gid_own4, 7001), 0);
+	assert_int_equal(program_ask(&p, ABI_CM_JOIN, &join, sizeof(join), NULL, 0), -EINVAL);
+	assert_false(program_readable(&p));
+	program_die(&p);
+}
+
 /* A refused bind leaves nothing: the next address decides the device. */
 static void bind__again_after_a_refusal(void **state)
 {
@@ -327,6 +394,8 @@ int main(void)
 		T(listen__both_families),
 		T(bind__reuse),
 		T(bind__refusals),
+		T(bind__states),
+		T(bind__families),
 		T(bind__again_after_a_refusal),
 		T(bind__ephemeral),
 		T(listen__who_hears),

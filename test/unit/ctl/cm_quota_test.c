@@ -3,33 +3,11 @@
  */
 #include "cm_world.h"
 #include <errno.h>
-#include <sys/socket.h>
 #include "bits.h"
+#include "session/failures.h"
 #include "session/sessions.h"
 
 #define FEW 3u
-
-/* The user whose program connects, if not that of the test. */
-static uid_t caller;
-
-int __real_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
-int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
-
-int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
-{
-	int err = __real_getsockopt(fd, level, name, value, len);
-
-	if (!err && caller && level == SOL_SOCKET && name == SO_PEERCRED)
-		((struct ucred *)value)->uid = caller;
-	return err;
-}
-
-static void open_as(struct world *w, struct program *p, uid_t uid)
-{
-	caller = uid;
-	program_open(w, p);
-	caller = 0;
-}
 
 /* --- one object of each kind --------------------------------------------------------------------
  */
@@ -97,9 +75,9 @@ static void of_a_user(struct world *w, unsigned k)
 	struct program one, two, other;
 	uint32_t id, first;
 
-	open_as(w, &one, 1001);
-	open_as(w, &two, 1001);
-	open_as(w, &other, 1002);
+	program_open_as(w, &one, 1001);
+	program_open_as(w, &two, 1001);
+	program_open_as(w, &other, 1002);
 	l->user[kinds[k].kind] = FEW;
 	assert_int_equal(kinds[k].make(&one, &first), 0);
 	for (unsigned i = 1; i < FEW; i++)
@@ -111,7 +89,7 @@ static void of_a_user(struct world *w, unsigned k)
 	assert_int_equal(kinds[k].make(&two, &id), 0);
 	assert_int_equal(kinds[k].make(&two, &id), kinds[k].refusal);
 	l->session[kinds[k].kind] = FEW; /* root has the limit of its session only */
-	open_as(w, &one, 0);
+	program_open_as(w, &one, 0);
 	for (unsigned i = 0; i < FEW; i++)
 		assert_int_equal(kinds[k].make(&one, &id), 0);
 	assert_int_equal(kinds[k].make(&one, &id), kinds[k].refusal);
@@ -137,7 +115,7 @@ static void quota__of_refusals(void **state)
 	struct program p;
 	uint32_t qpn, id;
 
-	open_as(w, &p, 1001);
+	program_open_as(w, &p, 1001);
 	id = program_serve(&p, 7001, 1);
 	assert_int_equal(program_listen(&p, id, 1), -EINVAL);
 	id = program_id(&p, ABI_CM_PS_TCP, ABI_QPT_RC, 1);
@@ -164,8 +142,8 @@ static void requests(struct world *w, enum ctl_kind kind, unsigned taken)
 {
 	struct program p, other;
 
-	open_as(w, &p, 1001);
-	open_as(w, &other, 1002);
+	program_open_as(w, &p, 1001);
+	program_open_as(w, &other, 1002);
 	program_serve(&p, 7001, 100);
 	program_serve(&other, 7002, 100);
 	w->ctl->sessions->quota.limits.user[kind] = FEW + taken;
@@ -194,6 +172,109 @@ static void quota__connections_of_requests(void **state)
 	requests(*state, CTL_CONNECTIONS, 0);
 }
 
+static void quota__unanswered_requests(void **state)
+{
+	requests(*state, CTL_CM_REQUESTS, 0);
+}
+
+static uint64_t unanswered(const struct world *w)
+{
+	return w->ctl->sessions->quota.used[CTL_CM_REQUESTS];
+}
+
+/* The listener's program has an unanswered request, which it has read. */
+static uint32_t asked(struct world *w, struct program *p, uint32_t qpn, uint32_t *peers)
+{
+	*peers = peer_connect(w, TCP(7001), qpn);
+	world_run(w);
+	assert_int_equal(unanswered(w), 1);
+	return program_take(p, ABI_CM_CONNECT_REQUEST).id;
+}
+
+/* A request is charged as long as it waits for an answer, whatever that is. */
+static void quota__answers(void **state)
+{
+	struct world *w = *state;
+	struct abi_cm_reject no = {.reason = 0};
+	struct program p;
+	uint32_t id, peers;
+
+	program_open_as(w, &p, 1001);
+	program_serve(&p, 7001, 8);
+	id = asked(w, &p, 0x100, &peers);
+	assert_int_equal(program_accept(&p, id, 1), 0);
+	assert_int_equal(unanswered(w), 0);
+	no.id = asked(w, &p, 0x101, &peers);
+	assert_int_equal(program_ask(&p, ABI_CM_REJECT, &no, sizeof(no), NULL, 0), 0);
+	assert_int_equal(unanswered(w), 0);
+	assert_int_equal(program_simple(&p, ABI_CM_DISCONNECT, asked(w, &p, 0x102, &peers)), 0);
+	assert_int_equal(unanswered(w), 0);
+	assert_int_equal(program_destroy(&p, asked(w, &p, 0x103, &peers), NULL), 0);
+	assert_int_equal(unanswered(w), 0);
+	id = asked(w, &p, 0x104, &peers);
+	assert_int_equal(program_accept(&p, id + 1000, 1), -EINVAL);
+	assert_int_equal(unanswered(w), 1);
+	world_run(w);
+	w->taken = w->nevents;
+	assert_int_equal(cm_destroy(w->peer, peers, w->now), 0); /* the peer takes it back */
+	world_run(w);
+	assert_int_equal(unanswered(w), 0);
+	program_take(&p, ABI_CM_REJECTED);
+	program_die(&p);
+	world_run(w);
+	w->nout = 0;
+}
+
+/* A request that is refused for a limit is counted, and rocid says so to the listener's side, once
+ * for all. */
+static void quota__refused_requests(void **state)
+{
+	struct world *w = *state;
+	const struct failure *f = w->ctl->failures->error;
+	unsigned seen = 0;
+	struct program p;
+	struct cm_id *l;
+
+	program_open_as(w, &p, 1001);
+	l = handle_get(&w->all->ids, program_serve(&p, 7001, 100));
+	w->ctl->sessions->quota.limits.user[CTL_CM_REQUESTS] = 1;
+	for (uint32_t i = 0; i < 1 + FEW; i++)
+		peer_connect(w, TCP(7001), 0x100 + i);
+	world_run(w);
+	assert_int_equal(cm_listener_refused(w->all->cm, l->listener), FEW);
+	for (unsigned i = 0; i < FAILURES_MAX; i++)
+		if (f[i].id) {
+			assert_int_equal(f[i].uid, 1001);
+			assert_int_equal(f[i].count, FEW);
+			assert_string_equal(f[i].cause, "refused");
+			assert_non_null(strstr(f[i].text, "10.0.0.2"));
+			assert_non_null(strstr(f[i].text, "unanswered CM requests"));
+			seen++;
+		}
+	assert_int_equal(seen, 1);
+	program_die(&p);
+	w->nout = 0;
+}
+
+/* MADs of a user's connections, on both sides, wait in that user's queue. */
+static void quota__senders(void **state)
+{
+	struct world *w = *state;
+	struct program p;
+	uint32_t peers;
+
+	program_open_as(w, &p, 1001);
+	assert_int_equal(program_connect(&p, program_resolve(&p, 7000)), 0);
+	assert_int_equal(w->out[0].path.sender, 1002);
+	w->nout = 0;
+	program_serve(&p, 7001, 8);
+	assert_int_equal(program_accept(&p, asked(w, &p, 0x100, &peers), 1), 0);
+	assert_int_equal(w->out[0].path.sender, 1002);
+	w->nout = 0;
+	program_die(&p);
+	w->nout = 0;
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
@@ -202,6 +283,10 @@ int main(void)
 		T(quota__of_refusals),
 		T(quota__ids_of_requests),
 		T(quota__connections_of_requests),
+		T(quota__unanswered_requests),
+		T(quota__answers),
+		T(quota__refused_requests),
+		T(quota__senders),
 	};
 
 	return cmocka_run_group_tests(tests, daemon_group_setup, daemon_group_teardown);

@@ -36,6 +36,21 @@ void __wrap_gsi_send(struct gsi *g, const struct cm_path *to, const uint8_t mad[
 	memcpy(m->mad, mad, MAD_LEN);
 }
 
+/* The user whose program connects, if not that of the test. */
+static uid_t caller;
+
+int __real_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
+int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
+
+int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
+{
+	int err = __real_getsockopt(fd, level, name, value, len);
+
+	if (!err && caller && level == SOL_SOCKET && name == SO_PEERCRED)
+		((struct ucred *)value)->uid = caller;
+	return err;
+}
+
 /* --- the peer --------------------------------------------------------------------------------- */
 
 static void peer_sends(void *arg, const struct cm_path *to, const uint8_t mad[MAD_LEN])
@@ -178,13 +193,19 @@ void world_run(struct world *w)
 	}
 }
 
+void world_poll(struct world *w)
+{
+	while (!connections_poll(w->ctl) || lookups_poll(w->ctl))
+		;
+}
+
 void world_pass(struct world *w, uint64_t ms)
 {
 	const uint64_t end = w->now + ms * MS;
 
 	do {
 		w->now = RTE_MIN(end, w->now + 500 * MS);
-		connections_poll(w->ctl);
+		world_poll(w);
 		cm_expire(w->peer, w->now);
 		world_run(w);
 	} while (w->now < end);
@@ -193,7 +214,7 @@ void world_pass(struct world *w, uint64_t ms)
 void world_is_empty(struct world *w)
 {
 	static const enum ctl_kind kinds[] = {CTL_LOOKUPS, CTL_CM_IDS, CTL_CM_PORTS, CTL_LISTENERS,
-		CTL_CONNECTIONS, CTL_CM_EVENTS};
+		CTL_CONNECTIONS, CTL_CM_EVENTS, CTL_CM_REQUESTS};
 
 	assert_int_equal(w->all->ids.used, 0);
 	assert_int_equal(w->all->channels.used, 0);
@@ -273,7 +294,7 @@ static void hello(struct program *p)
 	must(program_ask(p, ABI_HELLO, &h, sizeof(h), NULL, 0));
 }
 
-static void make_qp(struct program *p)
+void program_qp(struct program *p)
 {
 	struct abi_create_cq cq = {.depth = 16, .channel = ABI_NO_HANDLE};
 	struct abi_create_cq_reply made = {0};
@@ -300,7 +321,14 @@ void program_open(struct world *w, struct program *p)
 	assert_int_equal(r.nfds, 1);
 	p->fd = r.fd[0];
 	p->channel = made.handle;
-	make_qp(p);
+	program_qp(p);
+}
+
+void program_open_as(struct world *w, struct program *p, uid_t uid)
+{
+	caller = uid;
+	program_open(w, p);
+	caller = 0;
 }
 
 void program_die(struct program *p)

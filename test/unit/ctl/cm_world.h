@@ -3,7 +3,8 @@
  * @file cm_world.h
  * The communication manager of rocid in one thread: programs give commands without a control
  * thread, time is virtual, and what leaves QP1 goes to a peer, which is another communication
- * manager, once it is asked for. Link with -Wl,--wrap=gsi_send,--wrap=loop_now_ns.
+ * manager, once it is asked for. Link with
+ * -Wl,--wrap=gsi_send,--wrap=loop_now_ns,--wrap=getsockopt.
  */
 #ifndef CM_WORLD_H
 #define CM_WORLD_H
@@ -25,7 +26,7 @@
 
 #define MS	    1000000ull
 #define WORLD_MADS  16384u
-#define PEER_EVENTS 256u
+#define PEER_EVENTS 1024u
 #define TCP(port)   (0x01060000ull | (port))
 #define UDP(port)   (0x01110000ull | (port))
 
@@ -63,6 +64,9 @@ int world_teardown(void **state);
 /** Delivers MADs both ways until none is left. */
 void world_run(struct world *w);
 
+/** Does all that is due now, step by step. */
+void world_poll(struct world *w);
+
 /** Lets @p ms pass, with what is due. */
 void world_pass(struct world *w, uint64_t ms);
 
@@ -93,6 +97,12 @@ struct program {
 
 /** Greeted, with a channel and a QP. */
 void program_open(struct world *w, struct program *p);
+
+/** The same for a program of user @p uid. */
+void program_open_as(struct world *w, struct program *p, uid_t uid);
+
+/** Makes another QP, which its next connections have. */
+void program_qp(struct program *p);
 
 /** It ends, as when it is killed. */
 void program_die(struct program *p);
