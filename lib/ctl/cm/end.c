@@ -173,6 +173,8 @@ static int begin_removal(
 	m->channel = ch;
 	m->id = id;
 	m->out.events_reported = id ? id->reported : 0;
+	if (!id)
+		close_listeners(ch); /* or peers refill those that are last */
 	return job_begin(&m->job, ch->session, q, r);
 }
 

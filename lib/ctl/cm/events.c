@@ -12,7 +12,6 @@
 #include "session/failures.h"
 #include "session/quota.h"
 #include "session/session.h"
-#include "text/sentence.h"
 
 static void copy_private(struct abi_cm_param *p, const uint8_t *data, size_t len)
 {
@@ -146,21 +145,34 @@ static int charge_request(const struct cm_id *l, const struct cm_event *e, char 
 	return quota_take(s, request_charge, ARRAY_SIZE(request_charge), why);
 }
 
-/* @return the id of a new connection with its event, which is not raised yet, in @p n; NULL with a
- * sentence: no room. */
-static struct cm_id *new_id(
-	const struct cm_id *l, const struct cm_event *e, struct cm_note **n, char *why)
+/* @return a new id of the listener's user with its event, which is not raised yet, in @p n; NULL
+ * with a sentence: no room. */
+static struct cm_id *uncharged_id(const struct cm_id *l, struct cm_note **n, char *why)
 {
 	const struct abi_cm_create_id in = {.ps = l->ps, .qp_type = l->qp_type, .uid = l->uid};
 	struct cm_id *id;
-	int err;
 
 	if (id_create(l->channel, &in, &id, why))
 		return NULL;
 	*n = note_new(id, ABI_CM_CONNECT_REQUEST, 0);
-	err = *n ? charge_request(l, e, why) : refuse_memory(why);
-	if (err) {
-		id_destroy(id);
+	if (*n)
+		return id;
+	refuse_memory(why);
+	id_destroy(id);
+	return NULL;
+}
+
+/* The same, for a connection. It is charged first, because a peer can have any number refused. */
+static struct cm_id *new_id(
+	const struct cm_id *l, const struct cm_event *e, struct cm_note **n, char *why)
+{
+	struct cm_id *id;
+
+	if (charge_request(l, e, why))
+		return NULL;
+	id = uncharged_id(l, n, why);
+	if (!id) {
+		quota_give(l->channel->session, request_charge, ARRAY_SIZE(request_charge));
 		return NULL;
 	}
 	id->unanswered = true;
@@ -173,15 +185,16 @@ static struct cm_id *new_id(
 	return id;
 }
 
-/* The peer hears only that there is no room. */
-static void log_refusal(const struct cm_id *l, const struct cm_event *e, const char *why)
+/* The peer hears only that there is no room. Its address is not in the text, by which records are
+ * counted: forged ones would push the user's other records out. */
+static void log_refusal(const struct cm_id *l, const char *why)
 {
-	char text[ABI_WHY_MAX], ip[GID_TEXT];
+	char text[ABI_WHY_MAX];
 	const struct failed_request f = {
 		.session = l->channel->session, .cause = "refused", .rule = "CM-12", .text = text};
 
-	snprintf(text, sizeof(text), "a request of %s to port %u was refused: %s",
-		gid_text(e->path->remote, ip), l->local.port, why);
+	snprintf(text, sizeof(text), "a peer's request to port %u was refused: %s", l->local.port,
+		why);
 	failure_request(l->all->ctl, &f);
 }
 
@@ -197,7 +210,7 @@ static enum cm_rej on_request(struct connections *all, const struct cm_event *e)
 		return reason;
 	id = new_id(l, e, &n, why);
 	if (!id) {
-		log_refusal(l, e, why);
+		log_refusal(l, why);
 		return CM_REJ_NO_RESOURCES;
 	}
 	take_addresses(id, l, &h);
