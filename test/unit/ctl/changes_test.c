@@ -132,14 +132,14 @@ static void writer__waits_alone(void **state)
 	assert_int_equal(mkfifoat(folder.fd, ".new", 0600), 0);
 	assert_int_equal(writer_start(&w, &folder), 0);
 	changes_add(&changes, CHANGE_WRITE, "slow", "1\n");
-	changes_add(&changes, CHANGE_WRITE, "last", "1\n");
+	changes_add(&changes, CHANGE_WRITE, "last", "2\n");
 	writer_give(&w, &changes);
 	assert_false(writer_idle(&w, &failed));
 	fd = openat(folder.fd, ".new", O_RDONLY);
 	assert_true(fd >= 0);
 	writer_stop(&w); /* when all is written */
 	close(fd);
-	assert_true(text_is("last", "1\n"));
+	assert_true(text_is("last", "2\n"));
 }
 
 /* Told to end before it has begun with what it was given. */
