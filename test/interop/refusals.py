@@ -246,9 +246,9 @@ class Stranger:
             return frame
         return None
 
-    def exchange(self, address, mac, mad, wanted):
+    def exchange(self, address, mac, mad, wanted, base):
         """Frames of the answers: those that are wanted, and what else comes before the answer to a message that is
-        answered always."""
+        answered always. Not what a side sends again for a minute after an earlier case, whose ids were others."""
         def send(what):
             self.socket.send(mac + MAC + struct.pack('!H', IPV4) + packet(STRANGER, address, what))
 
@@ -266,6 +266,8 @@ class Stranger:
             tid, attribute = struct.unpack_from('!QH', frame, MAD_AT + 8)
             if tid == mark:
                 return heard
+            if attribute in (REP, DREQ) and struct.unpack_from('!I', frame, MAD_AT + MAD_HEAD + 4)[0] & ~15 != base:
+                continue
             heard.append(frame)
             if left and left[0] == attribute:
                 left.pop(0)
@@ -302,7 +304,8 @@ def answers(case, side, path, base, more):
             side.wait_cm_listening(program)
         try:
             for what, message, wanted in case.steps:
-                frames = stranger.exchange(address, mac, message.mad(address, base, rep), wanted + more.get(what, ()))
+                frames = stranger.exchange(address, mac, message.mad(address, base, rep),
+                                           wanted + more.get(what, ()), base)
                 rep = next((f[MAD_AT:] for f in frames if f[MAD_AT + 17] == REP), rep)
                 stranger.keep(frames)
                 counts.append(len(frames))
