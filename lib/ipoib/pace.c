@@ -5,7 +5,7 @@
 
 void pace_begin(struct pace *p, uint64_t now)
 {
-	*p = (struct pace){.busy_at = now};
+	*p = (struct pace){.busy_at = now, .linger = PACE_LINGER_NS};
 }
 
 /* Answers are soon taken. A stream is not: while the thread sleeps, packets come together. */
@@ -16,6 +16,7 @@ static bool streams(const struct pace *p)
 
 static void notice(struct pace *p, const struct pace_round *r)
 {
+	p->linger = r->now - p->busy_at <= PACE_PATIENT_NS ? PACE_PATIENT_NS : PACE_LINGER_NS;
 	p->busy_at = r->now;
 	p->load += r->packets - p->load / WEIGHT;
 }
@@ -35,7 +36,7 @@ enum pace_step pace_next(struct pace *p, const struct pace_round *r)
 	if (r->packets)
 		notice(p, r);
 	stream = streams(p);
-	if (r->now - p->busy_at >= (stream ? PACE_STREAM_NS : PACE_LINGER_NS))
+	if (r->now - p->busy_at >= (stream ? PACE_STREAM_NS : p->linger))
 		return PACE_REST;
 	/* Outside of a stream the worker has the packet that was sent just now, or the next one. */
 	return stream ? next_of_stream(r) : PACE_YIELD;

@@ -13,6 +13,9 @@
 /** An answer comes within this time: the thread polls for it. An event of the completion queue
  * would be later. */
 #define PACE_LINGER_NS 200000u
+/** The same while packets come no farther apart than this: answers that are late because the thread
+ * at the other end slept, or this one, would otherwise find both asleep each time. */
+#define PACE_PATIENT_NS 1000000u
 /** A stream is over when no packet came for this time. */
 #define PACE_STREAM_NS 2000000u
 /** Between looks at a stream: 60 packets at 5 Gb/s, which are then paid for once. */
@@ -29,6 +32,7 @@ enum pace_step {
 
 struct pace {
 	uint64_t busy_at; /* when a round had packets last, ns */
+	uint64_t linger;  /* how long it polls after that, outside of a stream, ns */
 	uint32_t load;	  /* packets of a busy round, averaged, times the weight of those before */
 };
 
