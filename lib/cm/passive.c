@@ -131,12 +131,14 @@ static void take(struct cm_conn *c, const uint8_t *mad)
 /* @return 0, or the reason to refuse it. */
 static enum cm_rej welcome(struct cm_rx *rx, uint32_t listener)
 {
-	const struct cm_listener *l = &rx->cm->listener[listener];
+	struct cm_listener *l = &rx->cm->listener[listener];
 	struct cm_conn *c = cm_alloc(rx->cm, rx->from, l->cookie);
 	enum cm_rej reason;
 
-	if (!c)
+	if (!c) {
+		l->refused++;
 		return CM_REJ_NO_RESOURCES;
+	}
 	take(c, rx->mad);
 	c->state = CM_REQ_RCVD;
 	cm_index_add(rx->cm, c, CM_BY_REMOTE_ID);

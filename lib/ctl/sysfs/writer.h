@@ -32,7 +32,7 @@ void writer_give(struct writer *w, struct changes *c);
 
 /**
  * Returns whether the thread has made all changes that it was given.
- * @param failed  set if one of the last could not be made
+ * @param failed  whether one of the last could not be made; false before the first
  */
 bool writer_idle(struct writer *w, bool *failed);
 

@@ -43,12 +43,13 @@ static void connect_many(struct world *w, struct program *p)
 /* A listener with MANY requests that its program has not read. */
 static uint32_t serve_many(struct world *w, struct program *p)
 {
+	unsigned before = ids(w);
 	uint32_t id = program_serve(p, 7001, MANY);
 
 	for (unsigned i = 0; i < MANY; i++)
 		peer_connect(w, TCP(7001), 0x100 + i);
 	world_run(w);
-	assert_int_equal(ids(w), 1 + MANY);
+	assert_int_equal(ids(w), before + 1 + MANY);
 	return id;
 }
 
@@ -267,6 +268,30 @@ static void close__many(void **state)
 	world_is_empty(w);
 }
 
+/* Listeners whose turn has not come take no requests either. */
+static void close__listeners(void **state)
+{
+	struct world *w = *state;
+	struct program p;
+	struct reply r;
+
+	program_open(w, &p);
+	program_serve(&p, 7002, 10);
+	serve_many(w, &p); /* the newest ends first */
+	assert_int_equal(begin(&p, ABI_CM_CLOSE, p.channel, &r), DEFERRED);
+	peer_connect(w, TCP(7002), 0x99);
+	world_run(w);
+	for (unsigned i = 0; i < CM_STEP; i++)
+		assert_int_equal(peer_take(w, CM_EV_REJECTED)->reason, CM_REJ_CONSUMER);
+	assert_int_equal(peer_take(w, CM_EV_REJECTED)->reason, CM_REJ_INVALID_SERVICE_ID);
+	while (jobs_poll(w->ctl))
+		;
+	replied(&p, NULL, 0);
+	program_die(&p);
+	world_run(w);
+	world_is_empty(w);
+}
+
 /* A program that ends meanwhile */
 static void close__ends(void **state)
 {
@@ -352,6 +377,7 @@ int main(void)
 		T(end__same_slot),
 		T(destroy__listener),
 		T(close__many),
+		T(close__listeners),
 		T(close__ends),
 		T(expire__requests),
 		T(addresses__steps),

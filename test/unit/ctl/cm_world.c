@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "caller.h"
 #include "cm_world.h"
 #include <errno.h>
 #include <poll.h>
@@ -34,21 +35,6 @@ void __wrap_gsi_send(struct gsi *g, const struct cm_path *to, const uint8_t mad[
 	assert_int_equal(mad_check(mad, MAD_LEN), MAD_CM);
 	m->path = *to;
 	memcpy(m->mad, mad, MAD_LEN);
-}
-
-/* The user whose program connects, if not that of the test. */
-static uid_t caller;
-
-int __real_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
-int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
-
-int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
-{
-	int err = __real_getsockopt(fd, level, name, value, len);
-
-	if (!err && caller && level == SOL_SOCKET && name == SO_PEERCRED)
-		((struct ucred *)value)->uid = caller;
-	return err;
 }
 
 /* --- the peer --------------------------------------------------------------------------------- */

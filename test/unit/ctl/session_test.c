@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "caller.h"
 #include "config/parts.h"
 #include "core.h"
 #include "daemon.h"
@@ -302,21 +303,6 @@ static void session_open__silent_ones_give_way(void **state)
 	client_close(&c);
 	for (unsigned i = 0; i < SESSION_MAX; i++)
 		close(sock[i]);
-}
-
-/* The user that connects, if not nobody. */
-static uid_t caller;
-
-int __real_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
-int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
-
-int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
-{
-	int err = __real_getsockopt(fd, level, name, value, len);
-
-	if (!err && caller && level == SOL_SOCKET && name == SO_PEERCRED)
-		((struct ucred *)value)->uid = caller;
-	return err;
 }
 
 /* A connection of @p uid to a daemon that is paused.  @return as session_open(), its end in @p sock

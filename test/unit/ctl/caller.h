@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file caller.h
+ * Programs of other users, in tests that link with -Wl,--wrap=getsockopt.
+ */
+#ifndef CALLER_H
+#define CALLER_H
+
+#include <sys/types.h>
+
+/** The user of the programs that connect now; 0: who they are. */
+extern uid_t caller;
+
+#endif
