@@ -35,13 +35,14 @@ bench: packages-bench $(BUILD)/with-tests
 # that need no daemon. `test`, what CI runs: everything that protects users. `soak`, before a release and after
 # changes to what it searches: hours.
 MESON_TEST = meson test --no-rebuild --print-errorlogs
-ONE_MORE = --num-processes $$(($$(nproc) + 1)) # than CPUs, because tests wait for others much of their time
+# Tests wait for others most of their time.
+TWICE = --num-processes $$((2 * $$(nproc)))
 # Compiled by clang for sanitizers: lines suffice for their reports, and lld links in a third of the time.
 SANITIZED := -Doptimization=1 -Ddebug=false -Dc_args=-gline-tables-only -Db_sanitize=address,undefined
 
 check: $(BUILD)/with-tests lint
 	ninja -C $(BUILD)
-	$(MESON_TEST) -C $(BUILD) $(ONE_MORE) --suite lint --suite unit --suite sim --suite golden --timeout-multiplier 4
+	$(MESON_TEST) -C $(BUILD) $(TWICE) --suite lint --suite unit --suite sim --suite golden --timeout-multiplier 4
 
 test:
 	@MAKE='$(MAKE)' test/tier packages-test check buildtypes functional sanitize arm64 fuzz-smoke mutants interop
@@ -49,7 +50,7 @@ test:
 # Tests with real processes, attacks on rocid, tests of the interoperability tools.
 functional: $(BUILD)/with-tests
 	ninja -C $(BUILD)
-	$(MESON_TEST) -C $(BUILD) $(ONE_MORE) --suite func --suite hostile --suite interop-tools --timeout-multiplier 4
+	$(MESON_TEST) -C $(BUILD) $(TWICE) --suite func --suite hostile --suite interop-tools --timeout-multiplier 4
 
 # clang's warnings, and the tests under ASan and UBSan, whose clang runtime finds more. Not those that measure
 # CPU time (cpu), nor those of scripts, documents and installation (plain), which run no code of ours that
@@ -58,7 +59,7 @@ sanitize: packages-test
 	@test -f $(BUILD)-asan/build.ninja || CC=clang CC_LD=lld meson setup $(BUILD)-asan $(DEVELOPER) \
 		$(SANITIZED) -Db_lundef=false
 	ninja -C $(BUILD)-asan
-	$(MESON_TEST) -C $(BUILD)-asan $(ONE_MORE) --no-suite lint --no-suite cpu --no-suite plain --no-suite twin --no-suite soak --no-suite interop \
+	$(MESON_TEST) -C $(BUILD)-asan $(TWICE) --no-suite lint --no-suite cpu --no-suite plain --no-suite twin --no-suite soak --no-suite interop \
 		--timeout-multiplier 10
 	test ! -x $(BUILD)/app/rocilab/rocilab || \
 		test/sim/same_bytes.py $(BUILD)/app/rocilab/rocilab $(BUILD)-asan/app/rocilab/rocilab

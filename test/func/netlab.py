@@ -15,7 +15,7 @@ import tempfile
 import threading
 import time
 
-from rocid import PATIENCE_S, ask, eal_args
+from rocid import IDLE, PATIENCE_S, ask, eal_args
 
 CLONE_NEWNET = 0x40000000
 SKIP = 77
@@ -173,7 +173,7 @@ class Lab:
         self.namespaces.append(Namespace())
         return self.namespaces[-1]
 
-    def rocid(self, namespace, name, options, eal=(), idle='yield', workers=1):
+    def rocid(self, namespace, name, options, eal=(), idle=IDLE, workers=1):
         """Starts a rocid; returns its process, whose `socket` programs connect to."""
         reader, writer = os.pipe()
         path = self.path(name + '.sock')
