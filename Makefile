@@ -11,7 +11,7 @@ DEVELOPER := -Dtests=enabled -Dwerror=true
 # Ninja runs jobs in parallel; two package managers, or two ninjas in one folder, must not.
 .NOTPARALLEL:
 .PHONY: all demo bench test check functional sanitize arm64 fuzz-smoke fuzz interop lint mutants soak \
-	soak-mutants soak-chaos soak-golden soak-functional soak-interop soak-arm64 soak-lab soak-buildtypes buildtypes packages packages-bench \
+	soak-mutants soak-chaos soak-golden soak-functional soak-interop soak-arm64 soak-lab soak-buildtypes buildtypes compiled packages packages-bench \
 	packages-test packages-arm64 packages-deb clean install uninstall doc conformance deb deb-test
 
 all: $(BUILD)/build.ninja
@@ -45,7 +45,13 @@ check: $(BUILD)/with-tests lint
 	$(MESON_TEST) -C $(BUILD) $(TWICE) --suite lint --suite unit --suite sim --suite golden --timeout-multiplier 4
 
 test:
-	@MAKE='$(MAKE)' test/tier packages-test check buildtypes functional sanitize arm64 fuzz-smoke mutants interop
+	@MAKE='$(MAKE)' test/tier packages-test packages-arm64 check buildtypes +compiled functional =compiled \
+		sanitize arm64 mutants interop
+
+# What later parts compile: beside tests that wait.
+compiled: $(BUILD)-asan/build.ninja $(BUILD)-arm64/build.ninja
+	ninja -C $(BUILD)-asan
+	ninja -C $(BUILD)-arm64
 
 # Tests with real processes, attacks on rocid, tests of the interoperability tools.
 functional: $(BUILD)/with-tests
@@ -54,10 +60,11 @@ functional: $(BUILD)/with-tests
 
 # clang's warnings, and the tests under ASan and UBSan, whose clang runtime finds more. Not those that measure
 # CPU time (cpu), nor those of scripts, documents and installation (plain), which run no code of ours that
-# other tests do not.
-sanitize: packages-test
-	@test -f $(BUILD)-asan/build.ninja || CC=clang CC_LD=lld meson setup $(BUILD)-asan $(DEVELOPER) \
-		$(SANITIZED) -Db_lundef=false
+# other tests do not. The fuzzers' smoke run, too.
+$(BUILD)-asan/build.ninja: | packages-test
+	CC=clang CC_LD=lld meson setup $(BUILD)-asan $(DEVELOPER) $(SANITIZED) -Db_lundef=false
+
+sanitize: $(BUILD)-asan/build.ninja
 	ninja -C $(BUILD)-asan
 	$(MESON_TEST) -C $(BUILD)-asan $(TWICE) --no-suite lint --no-suite cpu --no-suite plain --no-suite twin --no-suite soak --no-suite interop \
 		--timeout-multiplier 10
@@ -75,17 +82,17 @@ arm64: $(BUILD)-arm64/build.ninja
 	ninja -C $(BUILD)-arm64
 	$(MESON_TEST) -C $(BUILD)-arm64 --suite unit --suite golden --timeout-multiplier 10
 
-# Fuzzers under ASan and UBSan. A separate build: the instrumentation slows everything down, and they need only the pure
-# layers, which takes seconds. The smoke run uses the same inputs each time; `make fuzz` searches, and keeps
-# its findings in $(BUILD)-fuzz/found.
+# Fuzzers under ASan and UBSan. The smoke run uses the same inputs each time; `make fuzz` searches, guided by the
+# branches of our code, and keeps its findings in $(BUILD)-fuzz/found. It has a build of its own, because finding
+# them slows everything down.
 FUZZ_SECONDS ?= 600
 
 $(BUILD)-fuzz/build.ninja: | packages-test
 	CC=clang CC_LD=lld meson setup $(BUILD)-fuzz $(DEVELOPER) $(SANITIZED) -Dfuzz=true
 
-fuzz-smoke: $(BUILD)-fuzz/build.ninja
-	ninja -C $(BUILD)-fuzz fuzzers
-	$(MESON_TEST) -C $(BUILD)-fuzz --suite fuzz --timeout-multiplier 4
+fuzz-smoke: $(BUILD)-asan/build.ninja
+	ninja -C $(BUILD)-asan fuzzers
+	$(MESON_TEST) -C $(BUILD)-asan --suite fuzz --timeout-multiplier 10
 
 fuzz: $(BUILD)-fuzz/build.ninja
 	ninja -C $(BUILD)-fuzz fuzzers
@@ -105,8 +112,9 @@ interop: $(BUILD)/with-tests
 SINCE ?= HEAD~10
 CHANGED ?= 20
 SAMPLE ?= 15
-mutants: packages-test
-	test/mutants/run $(if $(MUTANTS),$(if $(filter faults rules,$(MUTANTS)),--suite )$(MUTANTS),\
+mutants: $(BUILD)/with-tests
+	ninja -C $(BUILD)
+	test/mutants/run --built $(BUILD) $(if $(MUTANTS),$(if $(filter faults rules,$(MUTANTS)),--suite )$(MUTANTS),\
 		--since $(SINCE) --changed $(CHANGED) --sample $(SAMPLE))
 
 # Sources that changed since SINCE also compile without warnings at -O0, -O3 and -Os.
