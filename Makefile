@@ -71,11 +71,12 @@ sanitize: $(BUILD)-asan/build.ninja
 	test ! -x $(BUILD)/app/rocilab/rocilab || \
 		test/sim/same_bytes.py $(BUILD)/app/rocilab/rocilab $(BUILD)-asan/app/rocilab/rocilab
 
-# Everything that needs no DPDK, cross-built for arm64, and its tests in an emulator of that CPU. The libraries of
-# that architecture are installed into a folder, not into the system.
+# Everything that needs no DPDK, cross-built for arm64, and its tests in an emulator of that CPU. Hardly optimized, without
+# optimization at link time: what depends on the CPU is in the source. The libraries of that architecture are installed
+# into a folder, not into the system.
 $(BUILD)-arm64/build.ninja: | packages-arm64
 	config/arm64/sysroot $(BUILD)-arm64-root
-	meson setup $(BUILD)-arm64 $(DEVELOPER) -Ddpdk=disabled \
+	meson setup $(BUILD)-arm64 $(DEVELOPER) -Ddpdk=disabled -Doptimization=1 -Ddebug=false \
 		--cross-file $(BUILD)-arm64-root/sysroot.ini --cross-file config/arm64/cross.ini
 
 arm64: $(BUILD)-arm64/build.ninja
