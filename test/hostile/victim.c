@@ -185,6 +185,7 @@ void victim_data(struct victim *v, const char *socket)
 		exchange(&e[seq & 1], &e[~seq & 1], seq);
 		check_canaries(&e[seq & 1], v->secret);
 		atomic_fetch_add(&v->message.done, 3);
+		usleep(PAUSE_US);
 	}
 	for (int i = 0; i < 2; i++)
 		check_canaries(&e[i], v->secret);
@@ -266,6 +267,6 @@ void victim_commands(struct victim *v, const char *socket)
 	atomic_fetch_add(&v->ready, 1);
 	while (!atomic_load(&v->stop)) {
 		live(&s, memfd);
-		usleep(500);
+		usleep(PAUSE_US);
 	}
 }

@@ -26,6 +26,8 @@
 #define EVENT_NS   (SLOWER * BOUND_EVENT_NS)
 
 #define SECRET_LEN 32
+#define PAUSE_US \
+	500 /* a victim's, between requests: stalls last longer, and attacks need the CPUs */
 
 /** The waits of one victim. */
 struct waits {

@@ -119,5 +119,6 @@ void victim_events(struct victim *v, const char *socket)
 		complete();
 		if (n % FAIL_EVERY == 0)
 			fail();
+		usleep(PAUSE_US);
 	}
 }
