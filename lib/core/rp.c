@@ -98,7 +98,7 @@ static enum drop check(const struct core *c, const struct qp *qp, const struct p
 	if (!atomic_load_explicit(&port->rcm, memory_order_relaxed))
 		return DROP_CNP_IGNORED; /* CNP-14 */
 	if (pkt->net == NET_ROCEV1 || qp->type == ABI_QPT_GSI)
-		return DROP_QP_TYPE; /* neither is subject to congestion management */
+		return DROP_CNP_UNMANAGED;
 	return sending >> qp->state & 1 ? DROP_NONE : DROP_QP_STATE;
 }
 

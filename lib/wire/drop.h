@@ -58,6 +58,7 @@
 	X(CNP_IGNORED, "cnp_ignored", "CNP-14")                    \
 	X(CNP_IDLE, "cnp_idle", "CNP-16")                          \
 	X(CNP_STRANGER, "cnp_stranger", "CNP-16")                  \
+	X(CNP_UNMANAGED, "cnp_unmanaged", "CNP-08")                \
 	/* named.c */                                              \
 	X(NAMELESS, "nameless", "-")                               \
 	/* responder.c */                                          \

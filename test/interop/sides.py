@@ -230,6 +230,7 @@ class Guest:
     gid_index = {'v4': 1, 'v6': 2}
     programs = {'pingpong': 'ibv_rc_pingpong', 'ud': 'ibv_ud_pingpong', 'peer': 'verbs_peer'}
     waived = ()
+    cm_listens = 'rdma resource show cm_id | grep -q LISTEN'
 
     def __init__(self, name, ident, net, work, state):
         self.name, self.port = name, f'tap{ident}'
@@ -258,15 +259,21 @@ class Guest:
         return Program([HERE / 'guest-exec.sh', f'timeout {timeout} {command}'], log, self.env, command.split()[0])
 
     def wait_cm_listening(self, program):
-        self._wait_until('rdma resource show cm_id | grep -q LISTEN', program)
+        self._wait_until(self.cm_listens, program)
+
+    def wait_cm_idle(self):
+        self._wait(f'! {{ {self.cm_listens}; }}')
 
     def wait_listening(self, port, program):
         self._wait_until(listening(port), program)
 
-    def _wait_until(self, condition, program):
+    def _wait(self, condition):
+        """@return whether it came true."""
         wait = f'for i in $(seq {10 * PATIENCE_S}); do {condition} && exit 0; sleep 0.1; done; exit 1'
-        r = subprocess.run([HERE / 'guest-exec.sh', wait], env=self.env)
-        if r.returncode:
+        return not subprocess.run([HERE / 'guest-exec.sh', wait], env=self.env).returncode
+
+    def _wait_until(self, condition, program):
+        if not self._wait(condition):
             self.end(program)
             raise Disturbed(f'server: does not listen; {program.outcome()}')
 
@@ -352,16 +359,28 @@ class Local:
     def start(self, program, args, log, timeout):
         return Program(['timeout', '-k', '5', timeout, *self.programs[program]] + args, log)
 
+    @property
+    def cm_listens(self):
+        return f'{self.build}/app/rocictl/rocictl show cm listeners | grep -q "^ *[0-9]\\|TCP\\|UDP"'
+
     def wait_cm_listening(self, program):
-        self._wait_until(f'{self.build}/app/rocictl/rocictl show cm listeners | grep -q "^ *[0-9]\\|TCP\\|UDP"', program)
+        self._wait_until(self.cm_listens, program)
+
+    def wait_cm_idle(self):
+        end = time.monotonic() + PATIENCE_S
+        while self._holds(self.cm_listens) and time.monotonic() < end:
+            time.sleep(0.05)
 
     def wait_listening(self, port, program):
         self._wait_until(listening(port), program)
 
     @staticmethod
-    def _wait_until(condition, program):
+    def _holds(condition):
+        return not subprocess.run(['sh', '-c', condition]).returncode
+
+    def _wait_until(self, condition, program):
         end = time.monotonic() + PATIENCE_S
-        while subprocess.run(['sh', '-c', condition]).returncode:
+        while not self._holds(condition):
             if not program.running():
                 late = program.had_no_time()
                 raise (Disturbed if late else Trouble)(f'server: does not listen; {program.outcome()}')

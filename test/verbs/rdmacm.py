@@ -168,6 +168,9 @@ def run(case, lab, sides):
     """None, or what was wrong."""
     for _ in range(TRIES):
         wrong = run_once(case, lab, sides)
+        # The next client must not meet this server's listener.
+        for side in sides:
+            wait_for('nothing to be left', lambda s=side: not left(s))
         if not (wrong and (connected_too_early(wrong) or lost_its_race(case, wrong))):
             break
     return wrong
@@ -325,8 +328,6 @@ def main():
             wrong = run(case, lab, sides)
             print(f'{"FAIL" if wrong else "ok  "} {case.name}{": " + wrong if wrong else ""}', flush=True)
             failed += wrong is not None
-            for side in sides:
-                wait_for('nothing to be left', lambda s=side: not left(s))
         if any('rcopy' in c.client for c in wanted):
             check(Path(lab.path('from')).read_bytes() == Path(lab.path('to')).read_bytes(), 'the copy is equal')
         if not patterns:

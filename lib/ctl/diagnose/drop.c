@@ -352,6 +352,7 @@ bool drop_matters(struct ctl *ctl, const struct qp_obj *o, enum drop why, const 
 	case DROP_CNP_IGNORED:
 	case DROP_CNP_IDLE:
 	case DROP_CNP_STRANGER:
+	case DROP_CNP_UNMANAGED:
 	case DROP_FAST_CNP_NO_QP:
 	case DROP_INJECTED:
 		return false;

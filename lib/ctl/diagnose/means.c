@@ -87,6 +87,8 @@ static const char *const means[DROP_MAX] = {
 			  "forged; harmless",
 	[DROP_CNP_STRANGER] = "a CNP for a datagram QP, from an address that it has not sent to "
 			      "for 10 ms: it came late, or is forged; harmless",
+	[DROP_CNP_UNMANAGED] = "a CNP by RoCEv1, or for QP 1, neither of which has congestion "
+			       "management: a faulty peer, or forged; harmless",
 	[DROP_NAMELESS] = "from a QP of this rocid whose memory was deregistered, or faulted, "
 			  "before it was read: keep memory registered until its request completes",
 	[DROP_PSN_AHEAD] = "after a lost packet; the peer retransmits. If a QP accepts no packet "

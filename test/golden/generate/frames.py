@@ -160,6 +160,8 @@ class Frames:
         self.vary(p)
         if p.dest_qp == 1:                              # random bytes are no MAD
             self.add('bad_mad_%02x' % op, p, 'drop_silent', reason='no MAD')
+        elif op == 0x81 and p.kind == 'v1':             # which has no congestion management
+            self.drop('cnp_v1', p, 'cnp_unmanaged')
         else:
             self.add('other_%02x' % op, p)
 

@@ -8,6 +8,7 @@
 #include "opcode.h"
 #include "path_write.h"
 #include "qp.h"
+#include "rp.h"
 #include "txd.h"
 
 static uint8_t cnp_frame[FRAME_MAX];
@@ -202,7 +203,25 @@ static void np_ud__leaves_qp1_alone(void **state)
 	core_rx(&a.host->core, &p, 1, now, &(uint16_t){0});
 	a.qp->qp->type = type;
 	assert_int_equal(a.host->core.count.rp_cnp_ignored, 1);
-	assert_int_equal(a.host->core.count.drop[DROP_QP_TYPE], 1);
+	assert_int_equal(a.host->core.count.drop[DROP_CNP_UNMANAGED], 1);
+}
+
+/* RoCEv1 has no ECN: nobody has a reason to send a CNP by it. */
+static void rp_ud__takes_no_cnp_by_rocev1(void **state)
+{
+	struct pkt p;
+
+	lead(HOST_GID_IPV4);
+	make_frame(100);
+	mark();
+	receive_at(&b, b.qp, 1, 0, BUFFER);
+	assert_int_equal(deliver(), DROP_NONE);
+	assert_true(take_cnp(&p));
+	p.port = 0;
+	atomic_store(&a.host->ports.port[0].rcm, rcm_word(0, 0, false));
+	p.net = NET_ROCEV1;
+	assert_int_equal(rp_cnp(&a.host->core, a.qp->qp, &p, DROP_NONE, now), DROP_CNP_UNMANAGED);
+	assert_int_equal(a.host->core.count.rp_cnp_ignored, 1);
 }
 
 /* A CNP for a datagram QP may come from anybody whom it has sent to lately, with its P_Key. */
@@ -298,6 +317,7 @@ int main(void)
 		T(np_ud__does_not_answer),
 		T(np_ud__makes_datagrams_ecn_capable),
 		T(np_ud__leaves_qp1_alone),
+		T(rp_ud__takes_no_cnp_by_rocev1),
 		T(rp_ud__accepts_cnps),
 		T(rp_ud__ignores_strangers),
 	};
