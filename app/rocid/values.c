@@ -218,11 +218,20 @@ static int ipoib_number(const char *text, const char *what, uint32_t min, uint32
 	return 0;
 }
 
+/* As the kernel has it; a '%' would have the kernel choose. */
+static int netdev_name(char *to, size_t size, const char *name, char why[VALUE_MAX])
+{
+	if (strpbrk(name, "/:% \t\n") || !strcmp(name, ".") || !strcmp(name, ".."))
+		return refuse(why, -EINVAL,
+			"'%s' is no name of a netdev: use letters, digits, - and _", name);
+	return copy_text(to, size, name, "the netdev's name", why);
+}
+
 /* One of name=, pkey= and mtu=. */
 static int ipoib_part(struct option_ipoib *n, const char *part, char why[VALUE_MAX])
 {
 	if (!strncmp(part, "name=", 5))
-		return copy_text(n->netdev, sizeof(n->netdev), part + 5, "the netdev's name", why);
+		return netdev_name(n->netdev, sizeof(n->netdev), part + 5, why);
 	if (!strncmp(part, "mtu=", 4))
 		return ipoib_number(part + 4, "an IP MTU", RIB_MTU_MIN, RIB_MTU_MAX, &n->mtu, why);
 	if (strncmp(part, "pkey=", 5) != 0)

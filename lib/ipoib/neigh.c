@@ -157,6 +157,30 @@ struct neigh *neigh_oldest(struct neigh_table *t)
 	return list_empty(&t->free) ? container_of(from->next, struct neigh, age) : NULL;
 }
 
+/* Whether @p a is of less use than @p b. */
+static bool is_worse(const struct neigh *a, const struct neigh *b)
+{
+	return a->sent != b->sent ? !a->sent : a->heard < b->heard;
+}
+
+struct neigh *neigh_surplus(struct neigh_table *t, const uint8_t gid[16])
+{
+	struct list *bucket = gid_bucket(t, gid);
+	struct neigh *worst = NULL;
+	unsigned n = 0;
+
+	for (struct list *l = bucket->next; l != bucket; l = l->next) {
+		struct neigh *e = container_of(l, struct neigh, by_gid);
+
+		if (e->group || memcmp(e->addr.gid, gid, 16) != 0)
+			continue;
+		n++;
+		if (!worst || is_worse(e, worst))
+			worst = e;
+	}
+	return n < NEIGH_PER_GID ? NULL : worst;
+}
+
 void neigh_remove(struct neigh_table *t, struct neigh *n)
 {
 	list_del(&n->by_gid);

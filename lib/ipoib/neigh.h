@@ -4,7 +4,8 @@
  * Destinations of a netdev: peers, by link-layer address and by the MAC that the kernel knows them
  * by, and multicast groups. A peer is in the table because it has sent an ARP or ND message; of
  * NEIGH_MAX the one that was longest without use leaves first, those that nothing was ever sent to
- * before all others. One thread.
+ * before all others; so it is among the NEIGH_PER_GID of one GID, which one host can claim in any
+ * number. One thread.
  */
 #ifndef IPOIB_NEIGH_H
 #define IPOIB_NEIGH_H
@@ -16,6 +17,7 @@
 
 #define NEIGH_MAX     1000u
 #define NEIGH_BUCKETS 1024u
+#define NEIGH_PER_GID 16u
 
 /** States of RFC 4861 7.3.2. */
 enum neigh_state {
@@ -32,7 +34,7 @@ struct neigh {
 	bool used;		/* an entry, not a free place */
 	bool group;
 	bool asked; /* an address handle is being made */
-	bool sent;  /* packets were sent to it */
+	bool sent;  /* packets were sent to it: it has, or had, a handle */
 	bool has_ip4, has_ip6;
 	uint8_t ip4[4], ip6[16]; /* that it claimed last */
 	uint8_t probes;		 /* without an answer */
@@ -74,6 +76,10 @@ struct neigh *neigh_add(struct neigh_table *t, const struct ipoib_addr *a, bool 
 
 /** @return the entry to give up for another, NULL while there is room. */
 struct neigh *neigh_oldest(struct neigh_table *t);
+
+/** @return the peer to give up for another with this GID, NULL while there are less than
+ *  NEIGH_PER_GID. */
+struct neigh *neigh_surplus(struct neigh_table *t, const uint8_t gid[16]);
 
 void neigh_remove(struct neigh_table *t, struct neigh *n);
 
