@@ -192,8 +192,8 @@ void *rib_help(void *arg)
 	asking.begin_next = 0;
 	while (atomic_load(&r->helping)) {
 		if (rib_now_ms() >= due || atomic_load(&r->asked_port)) {
-			follow(r, &joined);
 			due = rib_now_ms() + READ_MS;
+			follow(r, &joined);
 		}
 		destroy_handles(r);
 		if (rest(r, nl, rib_make_handles(r, &asking, READ_MS)))

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <arpa/inet.h>
@@ -407,8 +408,11 @@ static void flood__of_qpns_of_one_gid(void **state)
 	host_ip(&l, 0, 2);
 	link_run(&l, 1);
 	for (uint32_t i = 0; i < NEIGH_MAX; i++) {
-		a.qpn = 1000 + i;
-		host_datagram(&l, 0, &a, true, p, arp_of(p, &a, "10.0.0.77"));
+		char ip[16];
+
+		a.qpn = 1000 + i; /* with one IP address it would be a peer that restarts */
+		snprintf(ip, sizeof(ip), "10.7.%u.%u", i / 256, i % 256);
+		host_datagram(&l, 0, &a, true, p, arp_of(p, &a, ip));
 	}
 	assert_true(ipoib_neighs(l.host[0].s) <= NEIGH_PER_GID + 1); /* and everybody's group */
 	assert_true(host_ip(&l, 0, 2));
