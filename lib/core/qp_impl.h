@@ -10,12 +10,30 @@
 #include "opcode.h"
 #include "qp.h"
 
-/** Prefetches the parts of @p qp that a packet needs: everything up to the receive WQE. With
- *  thousands of QPs no cache holds them. */
+/** Prefetches the lines of @p qp that its requests need, or responses to them. With thousands of
+ *  QPs no cache holds them. */
 static inline void qp_prefetch(const struct qp *qp)
 {
-	for (size_t off = 0; off < offsetof(struct qp, resp.wqe); off += CACHE_LINE)
-		__builtin_prefetch((const uint8_t *)qp + off);
+	__builtin_prefetch(qp);
+	__builtin_prefetch(&qp->path);
+	__builtin_prefetch(&qp->req);
+	__builtin_prefetch(&qp->comp);
+	__builtin_prefetch(&qp->sq);
+	__builtin_prefetch(&qp->session);
+}
+
+/** The same for a packet that it receives. */
+static inline void qp_prefetch_rx(const struct qp *qp, bool response)
+{
+	__builtin_prefetch(&qp->expect);
+	if (response) {
+		qp_prefetch(qp);
+		return;
+	}
+	__builtin_prefetch(qp);
+	__builtin_prefetch(&qp->path);
+	__builtin_prefetch(&qp->urgent);
+	__builtin_prefetch(&qp->resp.cqes);
 }
 
 /** Sets the attributes and the path that a QP has in RESET. */
