@@ -2,7 +2,7 @@
 /**
  * @file qp.h
  * A queue pair. One worker at a time owns it. With thousands of them no cache holds the next one,
- * so members share cache lines by use, whoever writes them:
+ * so members share cache lines by use (decision 0153), whoever writes them:
  *
  *     identity, queues      control thread, before the QP is published; `opc` says which service
  *                           it has: RC's own files, or uc.c
@@ -231,10 +231,11 @@ struct qp_resp {
 
 struct qp {
 	/* each packet: identity (control thread), state (qp_modify.c, qp.c) and attributes, of
-	 * which those after the first 40 bytes are on the next line */
+	 * which those after the first 40 bytes are on the next line. Other workers read this line
+	 * for packets to this QP and from it, so nothing here changes from packet to packet. */
 	uint32_t qpn;
 	uint32_t pd;
-	uint32_t tx_call; /* schedule.c: the core_tx() call that last built a packet of this QP */
+	_Atomic uint32_t epoch; /* named.c: names from before it changed are void */
 	_Atomic uint16_t owner; /* number of the worker that handles it */
 	uint16_t pkey;
 	uint8_t opc;	   /* enum opcode_class of its packets: the service, by its type */
@@ -250,10 +251,9 @@ struct qp {
 	uint32_t handle;     /* in its session: control thread */
 	uint32_t window_max; /* packets in flight, upper limit */
 	uint32_t max_inline;
-	_Atomic uint32_t epoch; /* named.c: names from before it changed are void */
-	struct trace *trace;	/* trace.c; NULL: not traced */
-	uint8_t gsi_port;	/* QP1: number of its port, from 1; else 0 */
-	bool named;		/* named.c: other workers may read memory by names of this epoch */
+	struct trace *trace; /* trace.c; NULL: not traced */
+	uint8_t gsi_port;    /* QP1: number of its port, from 1; else 0 */
+	bool named;	     /* named.c: other workers may read memory by names of this epoch */
 	/* each packet that it sends; the second line only over IPv6 and RoCEv1 */
 	struct path path CACHE_ALIGNED;
 	/* requests and their responses */
@@ -266,14 +266,16 @@ struct qp {
 	struct window win;
 	uint16_t sq_slot_size; /* stride of sq_private */
 	bool sq_sig_all;
+	/* each packet that it sends or receives, and its turns */
+	struct list ready CACHE_ALIGNED; /* on the core_share of its session */
+	struct wheel_timer timer;	 /* ACK or RNR */
+	uint32_t session;		 /* number of the session that owns it */
+	uint32_t tx_call; /* schedule.c: the core_tx() call that last built a packet of this QP */
 	/* classify.c, read by the control thread: the receive queue that the peer's last packet
 	 * came in by, PKT_NO_QUEUE for none, and the number of packets in a row that did */
+	uint32_t queue_run;
 	uint8_t queue;
-	uint32_t queue_run CACHE_ALIGNED;
-	uint32_t session;	  /* number of the session that owns it */
-	struct list ready;	  /* on the core_share of its session */
-	struct wheel_timer timer; /* ACK or RNR */
-	uint8_t egress;		  /* schedule.c: the list of its share that `ready` is on */
+	uint8_t egress; /* schedule.c: the list of its share that `ready` is on */
 	/* each packet that it receives */
 	/** The headers of its peer's packets: what `path`, `pkey`, `qpn` and `opc` say. Those that
 	 *  differ may be good ones, but have to be read one by one. */
@@ -325,17 +327,18 @@ struct qp {
 	struct list troubled; /* on the core's list while there are any */
 } CACHE_ALIGNED;
 
+_Static_assert(offsetof(struct qp, attr.ah) == CACHE_LINE, "the line of all workers is full");
+
 /** Members that one use of a QP needs are on one line. */
 #define QP_LINE(from, to)                                                                          \
 	_Static_assert(                                                                            \
 		offsetof(struct qp, from) / CACHE_LINE ==                                          \
 			(offsetof(struct qp, to) + sizeof(((struct qp *)0)->to) - 1) / CACHE_LINE, \
 		#to " is on the line of " #from)
-QP_LINE(qpn, attr.max_dest_rd_atomic);
 QP_LINE(req, sq_private);
 QP_LINE(comp, ack_timeout);
-QP_LINE(sq, queue);
-QP_LINE(queue_run, egress);
+QP_LINE(sq, sq_sig_all);
+QP_LINE(ready, egress);
 QP_LINE(rq, limiter);
 QP_LINE(urgent, resp.va);
 QP_LINE(resp.cqes, resp.wqe.length);

@@ -10,8 +10,8 @@
 #include "opcode.h"
 #include "qp.h"
 
-/** Prefetches the lines of @p qp that its requests need, or responses to them. With thousands of
- *  QPs no cache holds them. */
+/** Prefetches the lines of @p qp that its requests need. With thousands of QPs no cache holds
+ *  them. */
 static inline void qp_prefetch(const struct qp *qp)
 {
 	__builtin_prefetch(qp);
@@ -19,20 +19,25 @@ static inline void qp_prefetch(const struct qp *qp)
 	__builtin_prefetch(&qp->req);
 	__builtin_prefetch(&qp->comp);
 	__builtin_prefetch(&qp->sq);
-	__builtin_prefetch(&qp->session);
+	__builtin_prefetch(&qp->ready);
+	__builtin_prefetch(&qp->urgent); /* responder_owes() */
 }
 
-/** The same for a packet that it receives. */
-static inline void qp_prefetch_rx(const struct qp *qp, bool response)
+/** The same for a packet that it receives: a response to one of them or, like most, a request. */
+static inline void qp_prefetch_rx(const struct qp *qp, const struct opcode *op)
 {
 	__builtin_prefetch(&qp->expect);
-	if (response) {
+	if (op->response) {
 		qp_prefetch(qp);
 		return;
 	}
 	__builtin_prefetch(qp);
 	__builtin_prefetch(&qp->path);
+	__builtin_prefetch(&qp->ready); /* observe_queue(), tx_call */
 	__builtin_prefetch(&qp->urgent);
+	if (op->kind == KIND_WRITE)
+		return;
+	__builtin_prefetch(&qp->rq);
 	__builtin_prefetch(&qp->resp.cqes);
 }
 

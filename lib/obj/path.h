@@ -110,7 +110,7 @@ struct path {
 	uint16_t vid;
 	uint16_t csum_base; /* IPv4: folded sum of the fixed header words */
 	/* Where a path begins with a cache line, that line has all that IPv4 uses. */
-	uint8_t hdr[80] __attribute__((aligned(16)));
+	uint8_t hdr[80];
 };
 
 /** Parameters of a path. */

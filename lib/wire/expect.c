@@ -92,9 +92,9 @@ uint32_t expect_qpn(const uint8_t *frame)
 	return get_be32(frame + ETH_HLEN + IP4_HLEN + UDP_HLEN + BTH_RESV8A) & 0xFFFFFF;
 }
 
-bool expect_response(const uint8_t *frame)
+const struct opcode *expect_opcode(const uint8_t *frame)
 {
-	return opcode_row(frame[ETH_HLEN + IP4_HLEN + UDP_HLEN + BTH_OPCODE])->response;
+	return opcode_row(frame[ETH_HLEN + IP4_HLEN + UDP_HLEN + BTH_OPCODE]);
 }
 
 typedef expect_piece piece_unaligned __attribute__((aligned(1)));

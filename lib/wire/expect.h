@@ -40,8 +40,8 @@ bool expect_may(const uint8_t *frame);
  *  any number. */
 uint32_t expect_qpn(const uint8_t *frame);
 
-/** @return whether it is a response then. */
-bool expect_response(const uint8_t *frame);
+/** @return the row of its opcode, likewise. */
+const struct opcode *expect_opcode(const uint8_t *frame);
 
 /**
  * As frame_parse(), of a frame with the headers @p e.
