@@ -10,25 +10,31 @@
 #include "opcode.h"
 #include "qp.h"
 
-/** Prefetches the lines of @p qp that its requests need. With thousands of QPs no cache holds
+/** Prefetches the lines of @p qp that a response needs. With thousands of QPs no cache holds
  *  them. */
-static inline void qp_prefetch(const struct qp *qp)
+static inline void qp_prefetch_response(const struct qp *qp)
 {
 	__builtin_prefetch(qp);
-	__builtin_prefetch(&qp->path);
 	__builtin_prefetch(&qp->req);
 	__builtin_prefetch(&qp->comp);
 	__builtin_prefetch(&qp->sq);
-	__builtin_prefetch(&qp->ready);
+	__builtin_prefetch(&qp->ready); /* observe_queue() */
+}
+
+/** The same for a turn. */
+static inline void qp_prefetch(const struct qp *qp)
+{
+	qp_prefetch_response(qp);
+	__builtin_prefetch(&qp->path);
 	__builtin_prefetch(&qp->urgent); /* responder_owes() */
 }
 
-/** The same for a packet that it receives: a response to one of them or, like most, a request. */
+/** The same for a packet that it receives. */
 static inline void qp_prefetch_rx(const struct qp *qp, const struct opcode *op)
 {
 	__builtin_prefetch(&qp->expect);
 	if (op->response) {
-		qp_prefetch(qp);
+		qp_prefetch_response(qp);
 		return;
 	}
 	__builtin_prefetch(qp);
