@@ -243,12 +243,15 @@ static void rib_make_handles__in_vain_delays_nobody(void **state)
 
 	looks_in_vain = EAGAIN;
 	for (uint32_t i = 0; i < 3 * RIB_ASKING; i++) {
-		ask(1);
+		rib_jobs_put(&r, &r.asked, &(struct rib_job){.ask.dest = i});
 		turn(&a, 10);
 	}
 	assert_int_equal(a.n, RIB_ASKING);
-	while (rib_jobs_take(&r, &r.answered, &job)) /* those who were asked for longest */
+	for (uint32_t i = 0; i < 2 * RIB_ASKING; i++) { /* those who were asked for longest */
+		assert_true(rib_jobs_take(&r, &r.answered, &job));
 		assert_null(job.ah);
+		assert_int_equal(job.ask.dest, i);
+	}
 	ask_for(FOUND, &r.asked);
 	turn(&a, 10);
 	assert_int_equal(r.answered.n, 2); /* it took another's place */
