@@ -227,7 +227,7 @@ static struct neigh *arp_probe(struct ipoib *s, const struct neigh *n, struct ip
 	struct arp a = {.op = ARP_REQUEST};
 	uint8_t mgid[16];
 
-	memcpy(a.target_ip, n->ip4, 4);
+	memcpy(a.target_ip, n->ip4[0], 4);
 	ipoib_header_put(tx->at, IPOIB_ARP);
 	arp_write_ipoib(tx->at + IPOIB_HLEN, &a, &s->cfg.own, &unknown);
 	tx->len = IPOIB_HLEN + ARP_IPOIB_LEN;
@@ -241,8 +241,8 @@ static struct neigh *nd_probe(struct ipoib *s, const struct neigh *n, struct ipo
 	uint8_t mgid[16], group[16];
 
 	ipoib_header_put(tx->at, IPOIB_IP6);
-	tx->len = IPOIB_HLEN + nd_solicit(tx->at + IPOIB_HLEN, s->ip6, n->ip6, &s->cfg.own);
-	nd_group_of(group, n->ip6);
+	tx->len = IPOIB_HLEN + nd_solicit(tx->at + IPOIB_HLEN, s->ip6, n->ip6[0], &s->cfg.own);
+	nd_group_of(group, n->ip6[0]);
 	ipoib_mgid_of_ip6(mgid, s->cfg.pkey, s->cfg.scope, group);
 	return group_of(s, mgid);
 }
@@ -251,9 +251,9 @@ static struct neigh *nd_probe(struct ipoib *s, const struct neigh *n, struct ipo
  * by both families: a peer may have lost its address of one. */
 static struct neigh *write_probe(struct ipoib *s, const struct neigh *n, struct ipoib_tx *tx)
 {
-	bool nd = n->has_ip6 && s->has_ip6;
+	bool nd = n->nip6 && s->has_ip6;
 
-	if (n->has_ip4 && (n->probes & 1 || !nd))
+	if (n->nip4 && (n->probes & 1 || !nd))
 		return arp_probe(s, n, tx);
 	return nd ? nd_probe(s, n, tx) : NULL;
 }
@@ -479,17 +479,6 @@ static bool is_on_link(const struct ipoib *s, const struct arrival *a, const str
 	       (!is_link_local(own) || is_link_local(a->from.gid));
 }
 
-static void keep_ip(struct neigh *n, const uint8_t *ip, unsigned ip_len)
-{
-	if (ip_len == 4) {
-		memcpy(n->ip4, ip, 4);
-		n->has_ip4 = true;
-	} else {
-		memcpy(n->ip6, ip, 16);
-		n->has_ip6 = true;
-	}
-}
-
 static bool is_ours(const struct ipoib *s, const uint8_t *ip, unsigned ip_len)
 {
 	return ip_len == 4 ? s->has_ip4 && !memcmp(ip, s->ip4, 4)
@@ -531,7 +520,7 @@ static void claim(struct ipoib *s, struct arrival *a, const struct ipoib_addr *s
 	} else if (!n) {
 		n = known(s, said);
 	}
-	keep_ip(n, ip, ip_len);
+	neigh_claim(n, ip, ip_len);
 	heard_of(s, a, n);
 }
 

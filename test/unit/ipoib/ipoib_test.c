@@ -246,6 +246,16 @@ static void claim(const struct ipoib_addr *from, const char *ip, uint8_t mac[6])
 	memcpy(mac, l.host[0].last + 6, 6);
 }
 
+/* It is known by so many addresses that the first is forgotten. */
+static void claim_many(const struct ipoib_addr *from)
+{
+	uint8_t mac[6];
+
+	for (unsigned i = 0; i < NEIGH_IPS; i++)
+		claim(from, (const char *[]){"10.0.1.1", "10.0.1.2", "10.0.1.3", "10.0.1.4"}[i],
+			mac);
+}
+
 /* @return the QPN that a packet to the MAC goes to. */
 static uint32_t qpn_behind(const uint8_t mac[6])
 {
@@ -265,6 +275,7 @@ static void restart__of_a_peer_with_several_addresses(void **state)
 	uint8_t before[6], first[6], second[6];
 
 	claim(&peer, "10.0.0.2", first);
+	claim_many(&peer);
 	claim(&peer, "10.0.0.3", before);
 	assert_memory_equal(first, before, 6);
 	assert_int_equal(qpn_behind(before), peer.qpn);
@@ -279,6 +290,22 @@ static void restart__of_a_peer_with_several_addresses(void **state)
 	assert_int_equal(host_count(&l, 0, IPOIB_RESTARTED), 1);
 }
 
+/* The order in which it claims its addresses does not matter: it keeps its MAC. */
+static void restart__keeps_the_mac_of_each_address(void **state)
+{
+	struct ipoib_addr peer = l.host[1].cfg.own;
+	uint8_t before[6], after[6];
+
+	claim(&peer, "10.0.0.2", before);
+	claim(&peer, "10.0.0.3", before);
+	peer.qpn = 0x4321;
+	claim(&peer, "10.0.0.2", after);
+	assert_memory_equal(after, before, 6);
+	claim(&peer, "10.0.0.3", after);
+	assert_memory_equal(after, before, 6);
+	assert_int_equal(qpn_behind(before), 0x4321);
+}
+
 /* A packet of the peer counts for each of its entries: none is asked for. */
 static void restart__all_entries_of_a_peer_are_heard(void **state)
 {
@@ -286,6 +313,7 @@ static void restart__all_entries_of_a_peer_are_heard(void **state)
 	uint8_t p[ROOM] = {8, 0, 0, 0, 0x45}, one[6], two[6];
 
 	claim(&peer, "10.0.0.2", one);
+	claim_many(&peer);
 	claim(&peer, "10.0.0.3", one);
 	peer.qpn = 0x4321;
 	claim(&peer, "10.0.0.2", two);
@@ -574,6 +602,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(arp__qpn_of_the_address, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			restart__of_a_peer_with_several_addresses, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			restart__keeps_the_mac_of_each_address, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			restart__all_entries_of_a_peer_are_heard, setup, teardown),
 		cmocka_unit_test_setup_teardown(nd__forged_and_malformed, setup, teardown),
