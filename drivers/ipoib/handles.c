@@ -81,7 +81,7 @@ static void begin(struct rib *r, struct rib_asking *a, uint64_t now)
 	}
 }
 
-static void go_on(struct rib *r, struct rib_asking *a, uint64_t now)
+static void ask_again(struct rib *r, struct rib_asking *a, uint64_t now)
 {
 	for (uint32_t i = 0; i < a->n;)
 		if (a->wanted[i].due <= now && try(r, &a->wanted[i], now))
@@ -97,7 +97,7 @@ int rib_make_handles(struct rib *r, struct rib_asking *a, int longest_ms)
 	if (!atomic_load(&r->helping))
 		return 0;
 	groups(r);
-	go_on(r, a, now);
+	ask_again(r, a, now);
 	begin(r, a, now);
 	for (uint32_t i = 0; i < a->n; i++)
 		first = a->wanted[i].due < first ? a->wanted[i].due : first;

@@ -47,7 +47,7 @@ enum ipoib_count {
 	IPOIB_BAD_ARP,	   /**< not ARP of this hardware (IPB-04) */
 	IPOIB_BAD_ND,	   /**< lengths, options or checksum (IPB-05) */
 	IPOIB_FORGED,	   /**< an ARP or ND message of another GID than its datagram's */
-	IPOIB_OFF_LINK,	   /**< from beyond a router, or of another VLAN */
+	IPOIB_OFF_LINK,	   /**< from beyond a router, of another VLAN, or to another GID */
 	IPOIB_OWN,	   /**< a group's copy of what was sent from here, or in its name */
 	IPOIB_NO_NEIGH,	   /**< to a MAC that no peer has */
 	IPOIB_UNRESOLVED,  /**< nobody answers for the GID */
@@ -75,9 +75,8 @@ struct ipoib_config {
 
 /** A received datagram; its addresses are in the area before it. */
 struct ipoib_rx {
-	uint8_t *area; /**< the 40 octets of GRH or IP header, the encapsulation header, the packet
-			*/
-	uint32_t len;  /**< of all of it */
+	uint8_t *area;	 /**< 40 octets of GRH or IP header, the encapsulation header, the packet */
+	uint32_t len;	 /**< of all of it */
 	uint32_t src_qp; /**< of the sender */
 	uint16_t vid;	 /**< of the frame; 0: untagged */
 	bool ip4;	 /**< the area ends with an IPv4 header (A17.4.5.2) */

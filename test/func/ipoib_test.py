@@ -163,10 +163,10 @@ def basics(lab):
 
 
 def changes(lab):
-    """Addresses and MTUs of the netdev, and its MTU of 4092."""
+    """Addresses and MTUs of the netdev, its MTU of 4092, and its carrier, which is the port's."""
     a, b = two_hosts(lab, 4300)
     for n, name in (a, 'a'), (b, 'b'):
-        rocid(lab, n, name, ['--ipoib', '0,mtu=4092'], 4092)
+        r = rocid(lab, n, name, ['--ipoib', '0,mtu=4092'], 4092)
     addresses(a, 'rib0', 1)
     addresses(b, 'rib0', 2)
     big_ping(a, '10.8.0.2', 20000)
@@ -184,6 +184,12 @@ def changes(lab):
     a.run('ip addr add 10.80.0.1/24 dev lo; ip link set lo up')
     b.run('ip route add 10.80.0.0/24 via 10.8.0.1')
     ping(b, '10.80.0.1')
+    Lab.ask(r, 'set port 1 down')
+    wait_for('no carrier', lambda: 'LOWER_UP' not in b.output('ip -o link show rib0'))
+    Lab.ask(r, 'set port 1 up')
+    netdev(b, 'rib0', 1300)
+    ping(b, '10.8.0.1')
+    assert counts(r)['sessions'] == 1, counts(r)
 
 
 def renew(host, r, name='rib0', of=None, down=lambda now: True):
