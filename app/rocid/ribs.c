@@ -57,6 +57,7 @@ bool ribs_show(void *arg, uint32_t i, json_t **element)
 	put_int(&row, "port", rib_config_of(d->rib[i])->port);
 	put_hex(&row, "pkey", rib_config_of(d->rib[i])->pkey, 4);
 	put_bool(&row, "up", v.up);
+	put_int(&row, "sessions", v.sessions);
 	put_int(&row, "qpn", v.qpn);
 	put_text(&row, "gid", v.up ? gid_text(v.gid, gid) : "");
 	put_int(&row, "mtu", v.mtu);

@@ -103,6 +103,15 @@ static int copy_text(
 	return 0;
 }
 
+/* As the kernel has it; a '%' would have the kernel choose. */
+static int netdev_name(char *to, size_t size, const char *name, char why[VALUE_MAX])
+{
+	if (strpbrk(name, "/:% \t\n") || !strcmp(name, ".") || !strcmp(name, ".."))
+		return refuse(why, -EINVAL,
+			"'%s' is no name of a netdev: use letters, digits, - and _", name);
+	return copy_text(to, size, name, "the netdev's name", why);
+}
+
 /* --- values of a type --------------------------------------------------------------------- */
 
 static int set_text(
@@ -199,7 +208,7 @@ int set_tap(struct options *o, const char *value, char why[VALUE_MAX])
 			return refuse(why, -EINVAL, "that port already has a tap");
 	t->netdev[0] = '\0';
 	if (eq)
-		err = copy_text(t->netdev, sizeof(t->netdev), eq + 1, "the netdev's name", why);
+		err = netdev_name(t->netdev, sizeof(t->netdev), eq + 1, why);
 	if (!err)
 		o->ntaps++;
 	return err;
@@ -222,7 +231,7 @@ static int ipoib_number(const char *text, const char *what, uint32_t min, uint32
 static int ipoib_part(struct option_ipoib *n, const char *part, char why[VALUE_MAX])
 {
 	if (!strncmp(part, "name=", 5))
-		return copy_text(n->netdev, sizeof(n->netdev), part + 5, "the netdev's name", why);
+		return netdev_name(n->netdev, sizeof(n->netdev), part + 5, why);
 	if (!strncmp(part, "mtu=", 4))
 		return ipoib_number(part + 4, "an IP MTU", RIB_MTU_MIN, RIB_MTU_MAX, &n->mtu, why);
 	if (strncmp(part, "pkey=", 5) != 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The thread that waits for rocid and for the kernel: groups, the netdev's settings, and address
- * handles, whose GIDs the kernel resolves. */
+ * handles (handles.c). */
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -56,19 +56,14 @@ bool rib_jobs_take_youngest(struct rib *r, struct rib_jobs *from, struct rib_job
 	return any;
 }
 
-/* One question, so that what else waits for rocid is done before the next: each may take rocid 3 s.
- * The youngest first: hundreds who claim to be where nobody answers delay those who come after them
- * by the question that is being asked, not by all. @return whether there was one. */
-static bool make_handle(struct rib *r)
+bool rib_jobs_any(struct rib *r, const struct rib_jobs *in)
 {
-	struct rib_job job;
+	bool any;
 
-	if (!atomic_load(&r->helping) || !rib_jobs_take_youngest(r, &r->asked, &job))
-		return false;
-	job.ah = rib_handle(r, job.ask.gid);
-	rib_jobs_put(r, &r->answered, &job);
-	rib_wake(r->wake);
-	return true;
+	pthread_mutex_lock(&r->lock);
+	any = in->n > 0;
+	pthread_mutex_unlock(&r->lock);
+	return any;
 }
 
 static void destroy_handles(struct rib *r)
@@ -169,7 +164,8 @@ static void drain(int fd)
 		;
 }
 
-static void rest(struct rib *r, const struct mnl_socket *nl, int ms)
+/* @return whether the kernel told of a change. */
+static bool rest(struct rib *r, const struct mnl_socket *nl, int ms)
 {
 	struct pollfd p[] = {{.fd = r->wake_helper, .events = POLLIN},
 		{.fd = nl ? mnl_socket_get_fd(nl) : -1, .events = POLLIN}};
@@ -177,22 +173,31 @@ static void rest(struct rib *r, const struct mnl_socket *nl, int ms)
 	poll(p, ARRAY_SIZE(p), ms);
 	drain(r->wake_helper);
 	if (!p[1].revents)
-		return;
+		return false;
 	poll(p, 1, GATHER_MS);
 	drain(p[1].fd);
+	return true;
 }
 
 void *rib_help(void *arg)
 {
 	static _Thread_local struct rib_groups joined;
+	static _Thread_local struct rib_asking asking;
 	struct rib *r = arg;
 	struct mnl_socket *nl = rib_memberships_open();
+	uint64_t due = 0;
 
 	joined.n = 0;
+	asking.n = 0;
+	asking.begin_next = 0;
 	while (atomic_load(&r->helping)) {
-		follow(r, &joined);
+		if (rib_now_ms() >= due || atomic_load(&r->asked_port)) {
+			due = rib_now_ms() + READ_MS;
+			follow(r, &joined);
+		}
 		destroy_handles(r);
-		rest(r, nl, make_handle(r) ? 0 : READ_MS);
+		if (rest(r, nl, rib_make_handles(r, &asking, READ_MS)))
+			due = 0;
 	}
 	if (nl)
 		mnl_socket_close(nl);

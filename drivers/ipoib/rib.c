@@ -42,7 +42,7 @@ void rib_say(struct rib *r, const char *text, ...)
 		fprintf(stderr, "rocid: %s: %s\n", r->cfg.name, said);
 }
 
-static uint64_t now_ns(void)
+uint64_t rib_now_ns(void)
 {
 	struct timespec ts;
 
@@ -52,7 +52,13 @@ static uint64_t now_ns(void)
 
 /* --- packets ---------------------------------------------------------------------------------- */
 
-/* The netdev is gone: make it again. One that is down, or has no room, loses the frame. */
+static void netdev_gone(struct rib *r)
+{
+	r->gone = true;
+	rib_fail(r, "the netdev was deleted");
+}
+
+/* A netdev that is down, or has no room, loses the frame. */
 static void put_frame(
 	struct rib *r, struct virtio_net_hdr *h, const struct merge_piece *p, uint32_t n)
 {
@@ -63,7 +69,7 @@ static void put_frame(
 	if (writev(r->tap, iov, (int)(1 + n)) >= 0)
 		return;
 	if (errno == EBADFD)
-		r->gone = r->failed = true;
+		netdev_gone(r);
 	r->tap_full++;
 }
 
@@ -103,10 +109,14 @@ static void received(
 {
 	struct virtio_net_hdr plain = {0};
 	uint32_t slot = (uint32_t)wc->wr_id;
+	struct ipoib_rx rx = {.area = rib_recv_slot(r, slot),
+		.len = wc->byte_len,
+		.src_qp = wc->src_qp,
+		.vid = net->vlan_id,
+		.ip4 = net->is_ipv4};
 	struct ipoib_frame f;
 
-	if (ipoib_from_wire(r->ipoib, rib_recv_slot(r, slot), wc->byte_len, wc->src_qp,
-		    net->is_ipv4, now, &f)) {
+	if (ipoib_from_wire(r->ipoib, &rx, now, &f)) {
 		if (hold(r, &f, slot))
 			return;
 		flush(r);
@@ -117,6 +127,29 @@ static void received(
 	spend(r, slot);
 }
 
+/* UD-05: a datagram that is longer than its receive harms nothing else. A host with the MTU for it
+ * can send one, to everybody. */
+static void too_long(struct rib *r, const struct roci_wc *wc)
+{
+	ipoib_count(r->ipoib, IPOIB_LONG);
+	spend(r, (uint32_t)wc->wr_id);
+}
+
+static void completed(
+	struct rib *r, const struct roci_wc *wc, const struct roci_wc_net *net, uint64_t now)
+{
+	bool recv = wc->wr_id & RIB_RECV;
+
+	if (recv && wc->status == ROCI_WC_LOC_LEN_ERR)
+		too_long(r, wc);
+	else if (wc->status != ROCI_WC_SUCCESS)
+		rib_fail(r, roci_wc_status_str(wc->status));
+	else if (recv)
+		received(r, wc, net, now);
+	else
+		r->q.done = (uint32_t)wc->wr_id + 1;
+}
+
 /* @return how many completions there were. */
 static int from_wire(struct rib *r, uint64_t now)
 {
@@ -125,15 +158,9 @@ static int from_wire(struct rib *r, uint64_t now)
 	int n = roci_poll_cq_net(r->q.cq, RIB_BURST, wc, net);
 
 	if (n < 0)
-		r->failed = true;
-	for (int i = 0; i < n; i++) {
-		if (wc[i].status != ROCI_WC_SUCCESS)
-			r->failed = true;
-		else if (wc[i].opcode == ROCI_WC_RECV)
-			received(r, &wc[i], &net[i], now);
-		else
-			r->q.done = (uint32_t)wc[i].wr_id + 1;
-	}
+		rib_fail(r, "its completion queue failed");
+	for (int i = 0; i < n; i++)
+		completed(r, &wc[i], &net[i], now);
 	flush(r);
 	rib_post_recvs(r, r->spent, r->nspent);
 	r->nspent = 0;
@@ -148,7 +175,7 @@ static bool read_frame(struct rib *r)
 	ssize_t len = readv(r->tap, iov, ARRAY_SIZE(iov));
 
 	if (len < 0 && errno == EBADFD)
-		r->gone = r->failed = true;
+		netdev_gone(r);
 	if (len < (ssize_t)sizeof(h))
 		return false;
 	if (!cut_begin(&r->cut, &h, r->frame, (uint32_t)len - (uint32_t)sizeof(h), r->q.capacity)) {
@@ -211,7 +238,7 @@ static void put_question(struct rib *r, const struct rib_job *job, uint64_t now)
 	bool full = r->questions == RIB_JOBS;
 
 	if (!full || rib_jobs_take(r, &r->asked, &old))
-		rib_jobs_put(r, &r->asked, job);
+		rib_jobs_put(r, job->ask.group ? &r->asked_groups : &r->asked, job);
 	if (full)
 		ipoib_resolved(r->ipoib, old.ask.dest, old.ask.serial, false, now);
 	else
@@ -270,11 +297,15 @@ static void publish(struct rib *r, bool up)
 	ipoib_set_mac(r->ipoib, r->mac);
 	for (unsigned i = 0; i < IPOIB_COUNTS; i++)
 		r->counts[i] = r->before[i] + session[i];
-	r->view = (struct rib_view){
-		.up = up, .qpn = r->q.own.qpn, .mtu = (uint32_t)r->mtu, .tap_full = r->tap_full};
-	if (up)
+	r->view = (struct rib_view){.up = up,
+		.mtu = (uint32_t)r->mtu,
+		.sessions = r->sessions,
+		.tap_full = r->tap_full};
+	if (up) {
+		r->view.qpn = r->q.own.qpn;
 		r->view.neighs = ipoib_neighs(r->ipoib);
-	memcpy(r->view.gid, r->q.own.gid, 16);
+		memcpy(r->view.gid, r->q.own.gid, 16);
+	}
 	memcpy(r->view.name, r->name, sizeof(r->name));
 	pthread_mutex_unlock(&r->lock);
 }
@@ -291,7 +322,8 @@ static void take_events(struct rib *r)
 		any = true;
 		roci_ack_async_event(&e);
 		if (type == ROCI_EVENT_DEVICE_FATAL || type == ROCI_EVENT_QP_FATAL)
-			r->failed = true;
+			rib_fail(r, type == ROCI_EVENT_QP_FATAL ? "its queue pair failed"
+								: "rocid ended its session");
 	}
 	if (!any)
 		return;
@@ -308,7 +340,7 @@ static void now_and_then(struct rib *r, uint64_t now)
 	publish(r, true);
 	take_events(r);
 	if (atomic_load(&r->outdated))
-		r->failed = true;
+		rib_fail(r, "the port, or the netdev's place, has changed");
 }
 
 static void drain_wakes(struct rib *r)
@@ -348,7 +380,7 @@ static void rest(struct rib *r, uint64_t now, uint64_t ns)
 	if (p[2].revents)
 		take_events(r);
 	if (p[3].revents & POLLERR)
-		r->gone = r->failed = true;
+		netdev_gone(r);
 }
 
 /* @return packets that were moved. */
@@ -375,9 +407,9 @@ static void serve(struct rib *r)
 {
 	struct pace pace;
 
-	pace_begin(&pace, now_ns());
+	pace_begin(&pace, rib_now_ns());
 	while (!r->failed && !atomic_load_explicit(&r->stop, memory_order_acquire)) {
-		struct pace_round round = {.now = now_ns()};
+		struct pace_round round = {.now = rib_now_ns()};
 
 		round.packets = look(r, round.now);
 		round.full = !rib_send_slot(r);
@@ -402,18 +434,23 @@ static void serve(struct rib *r)
 
 static void begin(struct rib *r)
 {
-	struct ipoib_config cfg = {
-		.own = r->q.own, .pkey = r->cfg.pkey, .scope = IPOIB_SCOPE, .mtu = r->q.capacity};
+	struct ipoib_config cfg = {.own = r->q.own,
+		.pkey = r->cfg.pkey,
+		.scope = IPOIB_SCOPE,
+		.mtu = r->q.capacity,
+		.vid = r->q.vid};
 
 	memcpy(cfg.mac, r->q.mac, 6);
 	(void)!getrandom(&cfg.seed, sizeof(cfg.seed), 0);
 	ipoib_init(r->ipoib, &cfg);
-	r->asked.n = r->answered.n = r->unused.n = r->questions = 0;
+	r->asked.n = r->asked_groups.n = r->answered.n = r->unused.n = r->questions = 0;
 	r->cut.done = true;
 	r->merge.n = r->nspent = 0;
 	r->published = 0;
 	r->failed = r->gone = false;
-	atomic_store(&r->asked_port, false);
+	atomic_store(&r->ngroups, 0);
+	atomic_store(&r->missing, 0);
+	atomic_store(&r->asked_port, true); /* what has changed meanwhile came without an event */
 	atomic_store(&r->outdated, false);
 }
 
@@ -434,6 +471,7 @@ static void run_once(struct rib *r)
 	pthread_mutex_lock(&r->lock);
 	r->said[0] = '\0';
 	pthread_mutex_unlock(&r->lock);
+	r->sessions++;
 	publish(r, true);
 	fcntl(r->q.ctx->async_fd, F_SETFL, O_NONBLOCK);
 	atomic_store(&r->helping, true);
@@ -448,13 +486,15 @@ static void run_once(struct rib *r)
 	pthread_join(r->helper, NULL);
 	forget_handles(r, &r->answered);
 	forget_handles(r, &r->unused);
+	if (!atomic_load(&r->stop))
+		rib_say(r, "a new session begins: %s", r->why);
 }
 
 /* While there is no session the netdev has no carrier; it keeps its addresses.
  * @return whether a session cost memory, and did not serve long */
 static bool attempt(struct rib *r)
 {
-	uint64_t began = now_ns();
+	uint64_t began = rib_now_ns();
 	bool near = rib_tap_is_near(r);
 
 	r->costly = false;
@@ -467,7 +507,7 @@ static bool attempt(struct rib *r)
 	memcpy(r->before, r->counts, sizeof(r->before));
 	rib_close(r);
 	rib_tap_carrier(r, false);
-	return r->costly && now_ns() - began < STEADY_NS;
+	return r->costly && rib_now_ns() - began < STEADY_NS;
 }
 
 static void *run(void *arg)
@@ -555,6 +595,6 @@ void rib_look(struct rib *r, struct rib_view *view, uint64_t *counts)
 	memcpy(view->said, r->said, sizeof(view->said));
 	memcpy(counts, r->counts, sizeof(r->counts));
 	pthread_mutex_unlock(&r->lock);
-	view->groups = atomic_load(&r->ngroups);
-	view->missing = atomic_load(&r->missing);
+	view->groups = view->up ? atomic_load(&r->ngroups) : 0;
+	view->missing = view->up ? atomic_load(&r->missing) : 0;
 }

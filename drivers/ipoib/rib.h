@@ -55,6 +55,7 @@ struct rib_view {
 	uint32_t neighs;   /* entries of the table of neighbours */
 	uint32_t groups;   /* that the kernel joined */
 	uint32_t missing;  /* likewise, but they are not received: too many, or refused */
+	uint32_t sessions; /* begun so far: each has another QPN */
 	uint64_t tap_full; /* frames that the kernel did not take */
 	/** The last sentence on stderr: a lack of the port, an MTU that was put back; or "". */
 	char said[RIB_SAID];

@@ -23,6 +23,10 @@
 #define RIB_SLOT   4352u
 #define RIB_GROUPS 256u
 #define RIB_JOBS   NEIGH_MAX
+/** Peers that the kernel is asked for at a time. */
+#define RIB_ASKING 64u
+/** In the wr_id of a receive, beside its slot: of a failed completion nothing else is known. */
+#define RIB_RECV (1ull << 32)
 /** Between attempts to open the session or the netdev. */
 #define RIB_PAUSE_MIN_MS 200
 #define RIB_PAUSE_MAX_MS 6400
@@ -39,6 +43,7 @@ struct rib_qp {
 	struct roci_cq *cq;
 	struct roci_qp *qp;
 	uint8_t gid_index;
+	uint16_t vid; /* of the GID */
 	uint16_t pkey_index;
 	uint16_t capacity; /* IP MTU that the port carries */
 	uint8_t mac[6];
@@ -60,6 +65,20 @@ struct rib_job {
 struct rib_jobs {
 	uint32_t first, n;
 	struct rib_job job[RIB_JOBS];
+};
+
+/** A peer that the kernel is asked for. */
+struct rib_wanted {
+	struct rib_job job;
+	uint64_t due, until; /* when to look again, and until when; ms */
+	uint32_t pause;	     /* ms */
+};
+
+/** The helper's. */
+struct rib_asking {
+	uint32_t n;
+	uint64_t begin_next; /* when the kernel may be asked for another, burst aside; ms */
+	struct rib_wanted wanted[RIB_ASKING];
 };
 
 struct rib {
@@ -84,16 +103,18 @@ struct rib {
 	uint32_t spent[RIB_BURST], nspent; /* receive slots whose packets are with the kernel */
 	uint8_t frame[RIB_FRAME];	   /* of the kernel */
 	bool failed;			   /* the session or the netdev: begin again */
+	const char *why;		   /* that */
+	uint32_t sessions;		   /* begun so far */
 	bool gone;			   /* the netdev was deleted */
 	bool costly;			   /* the attempt came as far as memory for packets */
 	_Atomic bool helping;		   /* the helper may run */
 	_Atomic bool asked_port; /* events came: the helper compares the port's properties */
 	_Atomic bool outdated;	 /* the helper found that they or the netdev's place are others */
 	pthread_mutex_t lock;
-	struct rib_jobs asked, answered; /* under lock */
-	struct rib_jobs unused;		 /* likewise: handles to be destroyed */
-	uint32_t questions;		 /* without an answer so far: at most RIB_JOBS */
-	char said[RIB_SAID];		 /* last sentence on stderr */
+	struct rib_jobs asked, asked_groups, answered; /* under lock */
+	struct rib_jobs unused;			       /* likewise: handles to be destroyed */
+	uint32_t questions;  /* without an answer so far: at most RIB_JOBS */
+	char said[RIB_SAID]; /* last sentence on stderr */
 	/* for rib_look(): written by the packet thread, under lock */
 	struct rib_view view;
 	uint64_t counts[IPOIB_COUNTS];
@@ -103,8 +124,23 @@ struct rib {
 	uint64_t published; /* when it did so last */
 };
 
+uint64_t rib_now_ns(void);
+
+static inline uint64_t rib_now_ms(void)
+{
+	return rib_now_ns() / 1000000u;
+}
+
 /** Says @p text on stderr, once in a row. */
 __attribute__((format(printf, 2, 3))) void rib_say(struct rib *r, const char *text, ...);
+
+/** The session is to end, because @p why. The packet thread. */
+static inline void rib_fail(struct rib *r, const char *why)
+{
+	if (!r->failed)
+		r->why = why;
+	r->failed = true;
+}
 
 /** @return the next pause in ms. @param in_vain  an attempt cost memory, and did not serve long */
 static inline int rib_next_pause(int before, bool in_vain)
@@ -119,8 +155,8 @@ static inline int rib_next_pause(int before, bool in_vain)
 /** Opens the session with its queue pair. @return 0; -EAGAIN: later, and why was said. */
 int rib_open(struct rib *r);
 
-/** @return whether an address, a MAC, the P_Key or the MTU of the port is another than the
- *  session's. Waits for rocid. */
+/** The netdev has a carrier while the port is active. @return whether an address, a MAC, the P_Key
+ *  or the MTU of the port is another than the session's. Waits for rocid. */
 bool rib_port_changed(struct rib *r);
 
 /** Ends the session. The helper has ended. */
@@ -141,7 +177,8 @@ uint8_t *rib_send_slot(struct rib *r);
 void rib_post_send(struct rib *r, const struct ipoib_tx *tx);
 void rib_flush_sends(struct rib *r);
 
-/** An address handle to @p gid; NULL: nobody answers. Any thread. */
+/** An address handle to @p gid, or NULL; errno is EAGAIN while its kernel looks for it. Any thread.
+ */
 struct roci_ah *rib_handle(struct rib *r, const uint8_t gid[16]);
 
 /* tap.c */
@@ -185,7 +222,15 @@ void *rib_help(void *arg);
 void rib_jobs_put(struct rib *r, struct rib_jobs *to, const struct rib_job *job);
 bool rib_jobs_take(struct rib *r, struct rib_jobs *from, struct rib_job *job);
 bool rib_jobs_take_youngest(struct rib *r, struct rib_jobs *from, struct rib_job *job);
+bool rib_jobs_any(struct rib *r, const struct rib_jobs *in);
 void rib_wake(int eventfd);
+
+/* handles.c */
+
+/** Makes the address handles that are asked for, as far as their peers are found by now. The
+ * helper.
+ *  @return for how many ms to wait before the next call, at most @p longest_ms */
+int rib_make_handles(struct rib *r, struct rib_asking *a, int longest_ms);
 
 /* memberships.c */
 

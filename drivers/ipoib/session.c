@@ -24,6 +24,7 @@ static int find_gid(struct rib *r)
 		return -EAGAIN;
 	}
 	r->q.gid_index = (uint8_t)e.gid_index;
+	r->q.vid = e.vid;
 	memcpy(r->q.own.gid, e.gid.raw, 16);
 	memcpy(r->q.mac, e.mac, 6);
 	return 0;
@@ -177,10 +178,13 @@ bool rib_port_changed(struct rib *r)
 	struct roci_port_attr port = {.size = sizeof(port)};
 	uint16_t pkey;
 
-	return roci_query_pkey(r->q.ctx, r->cfg.port, r->q.pkey_index, &pkey) ||
-	       pkey != r->cfg.pkey || roci_query_gid(r->q.ctx, r->cfg.port, r->q.gid_index, &gid) ||
-	       memcmp(gid.gid.raw, r->q.own.gid, 16) != 0 || memcmp(gid.mac, r->q.mac, 6) != 0 ||
-	       roci_query_port(r->q.ctx, r->cfg.port, &port) ||
+	if (roci_query_pkey(r->q.ctx, r->cfg.port, r->q.pkey_index, &pkey) ||
+		roci_query_gid(r->q.ctx, r->cfg.port, r->q.gid_index, &gid) ||
+		roci_query_port(r->q.ctx, r->cfg.port, &port))
+		return true;
+	rib_tap_carrier(r, port.state == ROCI_PORT_ACTIVE);
+	return pkey != r->cfg.pkey || memcmp(gid.gid.raw, r->q.own.gid, 16) != 0 ||
+	       gid.vid != r->q.vid || memcmp(gid.mac, r->q.mac, 6) != 0 ||
 	       roci_mtu_bytes(port.active_mtu) != r->q.capacity + IPOIB_HLEN;
 }
 
@@ -218,7 +222,7 @@ struct roci_ah *rib_handle(struct rib *r, const uint8_t gid[16])
 		.port_num = (uint8_t)r->cfg.port};
 
 	memcpy(attr.grh.dgid.raw, gid, 16);
-	return roci_create_ah(r->q.pd, &attr);
+	return roci_create_ah_at_once(r->q.pd, &attr);
 }
 
 /* --- requests --------------------------------------------------------------------------------- */
@@ -233,13 +237,13 @@ void rib_post_recvs(struct rib *r, const uint32_t *slots, uint32_t n)
 		sge[i] = (struct roci_sge){.addr = (uintptr_t)rib_recv_slot(r, slots[i]),
 			.length = ROCI_GRH_LEN + IPOIB_HLEN + IPOIB_MTU_MAX,
 			.lkey = r->q.mr->lkey};
-		wr[i] = (struct roci_recv_wr){.wr_id = slots[i],
+		wr[i] = (struct roci_recv_wr){.wr_id = slots[i] | RIB_RECV,
 			.next = i + 1 < n ? &wr[i + 1] : NULL,
 			.sg_list = &sge[i],
 			.num_sge = 1};
 	}
 	if (n && roci_post_recv(r->q.qp, wr, &bad))
-		r->failed = true;
+		rib_fail(r, "its receive queue failed");
 }
 
 uint8_t *rib_send_slot(struct rib *r)
@@ -275,6 +279,6 @@ void rib_flush_sends(struct rib *r)
 	const struct roci_send_wr *bad;
 
 	if (r->q.chained && roci_post_send(r->q.qp, r->q.chain, &bad))
-		r->failed = true;
+		rib_fail(r, "its send queue failed");
 	r->q.chained = 0;
 }

@@ -23,6 +23,21 @@ static int fail(struct rib *r, const char *what)
 	return err;
 }
 
+/* A netdev of another kind has the name (EINVAL), or a tap that another program has open (EBUSY).
+ */
+static int fail_to_make(struct rib *r)
+{
+	int err = -errno;
+
+	if (err != -EINVAL && err != -EBUSY)
+		return fail(r, "make the netdev");
+	rib_say(r,
+		"cannot make the netdev, because there is another %s (%s): choose another name "
+		"with name=",
+		r->cfg.name, strerror(-err));
+	return err;
+}
+
 /* A setting of the netdev that has no other way; a container may not allow it. */
 static void set_sysctl(const char *format, const char *name)
 {
@@ -207,7 +222,7 @@ int rib_tap_open(struct rib *r)
 	int err = 0, s = -1;
 
 	if (fresh && attach(r))
-		err = fail(r, "make the netdev");
+		err = fail_to_make(r);
 	if (!err)
 		err = s = come_after(r);
 	if (s >= 0) {

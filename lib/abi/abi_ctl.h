@@ -561,9 +561,14 @@ struct abi_mcast {
 	uint8_t mgid[16];
 };
 
+enum abi_ah_flags {
+	ABI_AH_AT_ONCE = 1 << 0, /* EAGAIN instead of a wait for the kernel, which begins to ask */
+};
+
 struct abi_create_ah {
 	uint32_t pd;
 	struct abi_ah_attr attr;
+	uint32_t flags; /* enum abi_ah_flags; may be absent: 0 */
 };
 struct abi_handle_reply {
 	uint32_t handle;

@@ -14,9 +14,10 @@
 #define HOP_LIMIT_MAX 255
 #define ANY_VLAN      UINT32_MAX
 
-struct roci_ah *roci_create_ah(struct roci_pd *pd, const struct roci_ah_attr *attr)
+static struct roci_ah *create(
+	struct roci_pd *pd, const struct roci_ah_attr *attr, enum abi_ah_flags flags)
 {
-	struct abi_create_ah body = {.pd = ((struct pd *)pd)->handle};
+	struct abi_create_ah body = {.pd = ((struct pd *)pd)->handle, .flags = flags};
 	struct ah *ah = calloc(1, sizeof(*ah));
 	struct abi_handle_reply r;
 	int err;
@@ -37,6 +38,16 @@ struct roci_ah *roci_create_ah(struct roci_pd *pd, const struct roci_ah_attr *at
 	ah->handle = r.handle;
 	ah->pub = (struct roci_ah){.context = pd->context, .pd = pd};
 	return &ah->pub;
+}
+
+struct roci_ah *roci_create_ah(struct roci_pd *pd, const struct roci_ah_attr *attr)
+{
+	return create(pd, attr, 0);
+}
+
+struct roci_ah *roci_create_ah_at_once(struct roci_pd *pd, const struct roci_ah_attr *attr)
+{
+	return create(pd, attr, ABI_AH_AT_ONCE);
 }
 
 int roci_destroy_ah(struct roci_ah *a)

@@ -85,6 +85,12 @@ ROCI_API int roci_madvise(void *addr, size_t len, int advice);
  */
 ROCI_API struct roci_pd *roci_no_pd(struct roci_context *ctx);
 
+/** As roci_create_ah(), but without a wait for the kernel. EAGAIN: it has begun to look for the
+ * peer.
+ */
+ROCI_API struct roci_ah *roci_create_ah_at_once(
+	struct roci_pd *pd, const struct roci_ah_attr *attr);
+
 /** @return the number of @p ah for work requests. */
 ROCI_API uint32_t roci_ah_handle(const struct roci_ah *ah);
 

@@ -352,7 +352,7 @@ static void rx_lookup(struct core *c, const struct pkt pkts[], unsigned n, struc
 		if (unlikely(!qp[i]))
 			qp[i] = gsi_lookup(c, &pkts[i]);
 		else if (!i || qp[i] != qp[i - 1])
-			qp_prefetch(qp[i]);
+			qp_prefetch_rx(qp[i], pkts[i].op);
 	}
 }
 

@@ -61,7 +61,8 @@ uint16_t named_seal(struct core *c, struct txd *t)
 	n.epoch = atomic_load_explicit(&t->qp->epoch, memory_order_relaxed);
 	memcpy(t->frame + t->hdr_len, &n, sizeof(n));
 	t->named = true;
-	t->qp->named |= !is_response(t);
+	if (!t->qp->named)
+		t->qp->named = !is_response(t);
 	c->count.named_packets++;
 	count->tx_packets++;
 	count->tx_bytes += (uint64_t)(length(t) - t->l3_off);

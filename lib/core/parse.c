@@ -18,7 +18,7 @@ const struct expect *core_expect(
 	if (unlikely(!qp))
 		return NULL;
 	if (&qp->expect != last)
-		qp_prefetch(qp);
+		qp_prefetch_rx(qp, expect_opcode(frame));
 	return &qp->expect;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file qp.h
- * A queue pair. One worker at a time owns it; each section is written by one file and starts on its
- * own cache line (decision 0000.4):
+ * A queue pair. One worker at a time owns it. With thousands of them no cache holds the next one,
+ * so members share cache lines by use (decision 0153), whoever writes them:
  *
  *     identity, queues      control thread, before the QP is published; `opc` says which service
  *                           it has: RC's own files, or uc.c
@@ -31,6 +31,7 @@
 #define QP_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include "abi_ctl.h"
 #include "abi_wqe.h"
@@ -167,7 +168,7 @@ struct qp_req {
 	uint32_t sge_psn; /* the PSN that sge and sge_off refer to */
 	uint32_t sge_wqe; /* and the WQE */
 	bool rings;	  /* nothing to fetch until the application rings */
-} CACHE_ALIGNED;
+};
 
 /** Completer: processes ACKs, NAKs and READ responses. Written by completer.c,
  *  completer_run.c and timers.c. */
@@ -188,7 +189,7 @@ struct qp_comp {
 	uint8_t failed;	    /* status that the WQE at head is still to complete with, or 0 ... */
 	uint8_t failed_why; /* ... and its vendor_err */
 	uint64_t due;	    /* when the ACK or RNR timer fires; 0: none runs */
-} CACHE_ALIGNED;
+};
 
 /** Packets that the responder owes besides READ responses. */
 enum resp_owed {
@@ -199,81 +200,92 @@ enum resp_owed {
 
 /** Responder. Written by responder.c, responder_run.c, responder_tx.c and recv.c. */
 struct qp_resp {
+	/* with `urgent`, a cache line: each request */
 	uint32_t epsn; /* expected PSN */
 	uint32_t msn;
-	uint32_t cqes; /* completions of the receive queue since RESET (abi_cqe.mark) */
-	uint8_t open;  /* enum opcode_kind of the message whose LAST is awaited; KIND_NONE: none */
-	uint8_t owed;  /* enum resp_owed */
+	uint32_t ack_psn;  /* newest SEND or WRITE packet that was accepted */
+	uint32_t res_head; /* newest + 1; the responder remembers the last max_dest_rd_atomic ... */
+	uint32_t res_next; /* oldest with responses pending; a duplicate moves it back */
+	uint8_t open; /* enum opcode_kind of the message whose LAST is awaited; KIND_NONE: none */
+	uint8_t owed; /* enum resp_owed */
 	uint8_t syndrome;
-	bool nak_sent;	  /* RSP-03: a PSN sequence NAK was sent */
-	bool rnr_sent;	  /* RSP-18: an RNR NAK was sent */
-	bool have_wqe;	  /* the open message holds wqe */
-	bool drain;	  /* QP is in ERR, but what is owed is still sent (RSP-22) */
-	bool last_wqe;	  /* SRQ: LAST_WQE_REACHED was raised (SRQ-07) */
-	uint32_t ack_psn; /* newest SEND or WRITE packet that was accepted */
-	uint32_t nak_psn;
-	uint32_t early;	     /* highest PSN dropped since nak_sent because it came too early */
-	uint32_t recv_off;   /* bytes of the open SEND placed so far */
+	bool nak_sent;	     /* RSP-03: a PSN sequence NAK was sent */
+	bool rnr_sent;	     /* RSP-18: an RNR NAK was sent */
+	bool have_wqe;	     /* the open message holds wqe */
+	bool drain;	     /* QP is in ERR, but what is owed is still sent (RSP-22) */
+	bool last_wqe;	     /* SRQ: LAST_WQE_REACHED was raised (SRQ-07) */
 	uint32_t rkey;	     /* of the open WRITE */
 	uint32_t write_left; /* bytes of the open WRITE to come */
 	uint32_t write_len;  /* its DMALen */
 	uint64_t va;	     /* of its next byte */
-	uint32_t res_head; /* newest + 1; the responder remembers the last max_dest_rd_atomic ... */
-	uint32_t res_kept; /* ... that is this many, RD_ATOMIC_MAX at most */
-	uint32_t res_next; /* oldest with responses pending; a duplicate moves it back */
-	uint32_t res_done; /* oldest whose first execution is not over; never moves back */
+	/* the next line: SENDs and READs */
+	uint32_t cqes;	   /* completions of the receive queue since RESET (abi_cqe.mark) */
+	uint32_t recv_off; /* bytes of the open SEND placed so far */
+	uint32_t nak_psn;
+	uint32_t early;	      /* highest PSN dropped since nak_sent because it came too early */
+	uint32_t res_kept;    /* ... that is this many, RD_ATOMIC_MAX at most */
+	uint32_t res_done;    /* oldest whose first execution is not over; never moves back */
 	struct resp_res *res; /* ring of RD_ATOMIC_MAX slots */
 	struct recv_wqe wqe;
-} CACHE_ALIGNED;
+};
 
 struct qp {
-	/* identity: control thread */
+	/* each packet: identity (control thread), state (qp_modify.c, qp.c) and attributes, of
+	 * which those after the first 40 bytes are on the next line. Other workers read this line
+	 * for packets to this QP and from it, so nothing here changes from packet to packet. */
 	uint32_t qpn;
 	uint32_t pd;
 	_Atomic uint32_t epoch; /* named.c: names from before it changed are void */
-	uint8_t type;		/* enum abi_qp_type */
-	bool sq_sig_all;
-	uint16_t sq_slot_size;	/* stride of sq_private */
-	uint32_t session;	/* number of the session that owns it */
 	_Atomic uint16_t owner; /* number of the worker that handles it */
-	uint8_t opc;		/* enum opcode_class of its packets: the service, by its type */
-	bool reliable;		/* requests are acknowledged: RC and XRC */
-	struct cq_lane *send_lane;
-	struct cq_lane *recv_lane;
-	struct ring sq;
-	struct ring rq;
-	uint8_t *sq_private; /* sq.depth slots of struct send_wqe and its SGEs or inline data */
-	uint32_t max_inline;
-	uint8_t gsi_port; /* QP1: number of its port, from 1; else 0 */
-	/* state: qp_modify.c, qp.c */
+	uint16_t pkey;
+	uint8_t opc;	   /* enum opcode_class of its packets: the service, by its type */
+	bool reliable;	   /* requests are acknowledged: RC and XRC */
+	uint8_t type;	   /* enum abi_qp_type */
 	uint8_t state;	   /* enum abi_qp_state */
 	uint8_t mtu_shift; /* log2 of the path MTU */
 	bool comm_est;	   /* RSP-46: raised */
 	bool traced;	   /* trace.c: `trace` is not NULL */
 	bool limited;	   /* pacing.h: the limiter has a say */
-	uint16_t pkey;
-	uint32_t window_max;  /* packets in flight, upper limit */
-	uint64_t ack_timeout; /* ns, 0: infinite (REQ-22) */
 	struct abi_qp_attr attr;
-	struct path path;
+	/* seldom */
+	uint32_t handle;     /* in its session: control thread */
+	uint32_t window_max; /* packets in flight, upper limit */
+	uint32_t max_inline;
+	struct trace *trace; /* trace.c; NULL: not traced */
+	uint8_t gsi_port;    /* QP1: number of its port, from 1; else 0 */
+	bool named;	     /* named.c: other workers may read memory by names of this epoch */
+	/* each packet that it sends; the second line only over IPv6 and RoCEv1 */
+	struct path path CACHE_ALIGNED;
+	/* requests and their responses */
+	struct qp_req req CACHE_ALIGNED;
+	uint8_t *sq_private; /* sq.depth slots of struct send_wqe and its SGEs or inline data */
+	struct qp_comp comp CACHE_ALIGNED;
+	uint64_t ack_timeout; /* ns, 0: infinite (REQ-22) */
+	struct ring sq CACHE_ALIGNED;
+	struct cq_lane *send_lane;
+	struct window win;
+	uint16_t sq_slot_size; /* stride of sq_private */
+	bool sq_sig_all;
+	/* each packet that it sends or receives, and its turns */
+	struct list ready CACHE_ALIGNED; /* on the core_share of its session */
+	struct wheel_timer timer;	 /* ACK or RNR */
+	uint32_t session;		 /* number of the session that owns it */
+	uint32_t tx_call; /* schedule.c: the core_tx() call that last built a packet of this QP */
 	/* classify.c, read by the control thread: the receive queue that the peer's last packet
 	 * came in by, PKT_NO_QUEUE for none, and the number of packets in a row that did */
+	uint32_t queue_run;
 	uint8_t queue;
 	uint8_t egress; /* schedule.c: the list of its share that `ready` is on */
-	bool named;	/* named.c: other workers may read memory by names of this epoch */
-	uint32_t queue_run;
-	uint32_t tx_call; /* schedule.c: the core_tx() call that last built a packet of this QP */
-	struct trace *trace;	  /* trace.c; NULL: not traced */
-	struct list ready;	  /* on the core_share of its session */
-	struct wheel_timer timer; /* ACK or RNR */
-	struct window win;
-	struct limiter *limiter; /* pacing.c: never NULL */
-	struct list urgent;	 /* schedule.c: on core.urgent, because an ACK or NAK is owed */
-	struct qp_req req;
-	struct qp_comp comp;
+	/* each packet that it receives */
 	/** The headers of its peer's packets: what `path`, `pkey`, `qpn` and `opc` say. Those that
 	 *  differ may be good ones, but have to be read one by one. */
 	struct expect expect CACHE_ALIGNED;
+	/* SENDs received, and the limiter */
+	struct ring rq;
+	struct cq_lane *recv_lane;
+	struct limiter *limiter; /* pacing.c: never NULL */
+	/* requests received. schedule.c: on core.urgent, because an ACK or NAK is owed */
+	struct list urgent CACHE_ALIGNED;
 	struct qp_resp resp;
 	struct qp_why why CACHE_ALIGNED;
 	/** mw_wqe.c: type 2 windows that it bound and did not invalidate; the control thread has
@@ -310,11 +322,26 @@ struct qp {
 	uint32_t local_sent;
 	uint32_t local_arrived;
 	uint32_t recall; /* named.c: the grace period that ends the epoch; 0: none began */
-	uint32_t handle; /* in its session: control thread */
 	/* event.c: async events that have not been taken, a bit for each ABI_EVENT_* */
 	uint32_t events;
 	struct list troubled; /* on the core's list while there are any */
 } CACHE_ALIGNED;
+
+_Static_assert(offsetof(struct qp, attr.ah) == CACHE_LINE, "the line of all workers is full");
+
+/** Members that one use of a QP needs are on one line. */
+#define QP_LINE(from, to)                                                                          \
+	_Static_assert(                                                                            \
+		offsetof(struct qp, from) / CACHE_LINE ==                                          \
+			(offsetof(struct qp, to) + sizeof(((struct qp *)0)->to) - 1) / CACHE_LINE, \
+		#to " is on the line of " #from)
+QP_LINE(req, sq_private);
+QP_LINE(comp, ack_timeout);
+QP_LINE(sq, sq_sig_all);
+QP_LINE(ready, egress);
+QP_LINE(rq, limiter);
+QP_LINE(urgent, resp.va);
+QP_LINE(resp.cqes, resp.wqe.length);
 
 /* --- set-up by the control thread ----------------------------------------------------- */
 

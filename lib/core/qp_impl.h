@@ -10,12 +10,41 @@
 #include "opcode.h"
 #include "qp.h"
 
-/** Prefetches the parts of @p qp that a packet needs: everything up to the receive WQE. With
- *  thousands of QPs no cache holds them. */
+/** Prefetches the lines of @p qp that a response needs. With thousands of QPs no cache holds
+ *  them. */
+static inline void qp_prefetch_response(const struct qp *qp)
+{
+	__builtin_prefetch(qp);
+	__builtin_prefetch(&qp->req);
+	__builtin_prefetch(&qp->comp);
+	__builtin_prefetch(&qp->sq);
+	__builtin_prefetch(&qp->ready); /* observe_queue() */
+}
+
+/** The same for a turn. */
 static inline void qp_prefetch(const struct qp *qp)
 {
-	for (size_t off = 0; off < offsetof(struct qp, resp.wqe); off += CACHE_LINE)
-		__builtin_prefetch((const uint8_t *)qp + off);
+	qp_prefetch_response(qp);
+	__builtin_prefetch(&qp->path);
+	__builtin_prefetch(&qp->urgent); /* responder_owes() */
+}
+
+/** The same for a packet that it receives. */
+static inline void qp_prefetch_rx(const struct qp *qp, const struct opcode *op)
+{
+	__builtin_prefetch(&qp->expect);
+	if (op->response) {
+		qp_prefetch_response(qp);
+		return;
+	}
+	__builtin_prefetch(qp);
+	__builtin_prefetch(&qp->path);
+	__builtin_prefetch(&qp->ready); /* observe_queue(), tx_call */
+	__builtin_prefetch(&qp->urgent);
+	if (op->kind == KIND_WRITE)
+		return;
+	__builtin_prefetch(&qp->rq);
+	__builtin_prefetch(&qp->resp.cqes);
 }
 
 /** Sets the attributes and the path that a QP has in RESET. */

@@ -620,17 +620,11 @@ static ALWAYS_INLINE bool build(struct core *c, struct qp *qp, struct send_wqe *
 	return build_send_write(c, qp, w, t);
 }
 
-/* A QP that only responds never touches the send ring and its cache lines. */
-static bool waits_for_bell(const struct qp *qp)
-{
-	return qp->req.cur == qp->req.fetched && qp->req.rings;
-}
-
 static ALWAYS_INLINE bool requester_next(struct core *c, struct qp *qp, struct txd *t, uint64_t now)
 {
 	struct send_wqe *w;
 
-	if (waits_for_bell(qp) || !may_run(qp))
+	if (requester_waits_for_bell(qp) || !may_run(qp))
 		return false;
 	w = current_wqe(c, qp, now);
 	if (!w)
@@ -662,7 +656,7 @@ NOINLINE bool requester_waits(struct core *c, struct qp *qp, uint64_t now)
 {
 	struct send_wqe *w;
 
-	if (waits_for_bell(qp) || !may_run(qp))
+	if (requester_waits_for_bell(qp) || !may_run(qp))
 		return false;
 	w = current_wqe(c, qp, now);
 	return w && may_send(qp, w);
@@ -701,7 +695,7 @@ unsigned requester_tx(struct core *c, struct qp *qp, struct txd out[], unsigned 
 {
 	unsigned got;
 
-	if (waits_for_bell(qp))
+	if (requester_waits_for_bell(qp))
 		return 0;
 	got = requester_run(c, qp, out, n, now);
 	while (got < n && requester_next(c, qp, &out[got], now))

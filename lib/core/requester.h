@@ -81,6 +81,13 @@ uint32_t requester_discard(struct qp *qp, uint32_t max);
  *  posted meanwhile. */
 bool requester_idle(struct qp *qp);
 
+/** @return whether all that was posted is sent, and more may only come after a doorbell. A QP that
+ *  only responds never touches the send ring and its cache lines. */
+static inline bool requester_waits_for_bell(const struct qp *qp)
+{
+	return qp->req.cur == qp->req.fetched && qp->req.rings;
+}
+
 /** The application rang: there may be something to fetch. */
 static inline void requester_rung(struct qp *qp)
 {

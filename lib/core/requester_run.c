@@ -86,9 +86,10 @@ static ALWAYS_INLINE void build(struct core *c, struct qp *qp, struct send_wqe *
 	packet_payload(t, payload, w->length, wqe_sge(w)[0].lkey);
 }
 
-/* Takes the next entry if it is plain.  @return false when it is not, or there is none. */
-static ALWAYS_INLINE bool take(
-	struct core *c, struct qp *qp, struct txd *t, uint32_t index, uint32_t psn, uint32_t ssn)
+/* Takes the next entry if it is plain and fits into a packet.  @return false when it is not, or
+ * there is none. */
+static ALWAYS_INLINE bool take(struct core *c, struct qp *qp, struct txd *t, uint32_t index,
+	uint32_t psn, uint32_t ssn, uint32_t mtu)
 {
 	const volatile entry_part *shared = (const volatile entry_part *)ring_slot(&qp->sq);
 	struct send_wqe *w = qp_wqe(qp, index);
@@ -102,7 +103,7 @@ static ALWAYS_INLINE bool take(
 	e.part[1] = shared[1];
 	e.part[2] = shared[2];
 	len = e.wqe.sge[0].length;
-	if ((e.wqe.ctl & ~PLAIN_FREE) != PLAIN || !len || len > 1u << qp->mtu_shift)
+	if ((e.wqe.ctl & ~PLAIN_FREE) != PLAIN || !len || len > mtu)
 		return false;
 	if (mr_resolve(c->cfg.mrs, e.wqe.sge[0].lkey, qp->pd, 0, e.wqe.sge[0].addr, len, &ptr) !=
 		MR_OK)
@@ -122,20 +123,23 @@ unsigned requester_run(struct core *c, struct qp *qp, struct txd out[], unsigned
 {
 	struct qp_req *r = &qp->req;
 	unsigned room = run_room(c, qp, n);
-	unsigned got = 0;
+	uint32_t index = r->fetched, psn = r->psn, ssn = seq24_add(r->ssn, 1);
+	uint32_t mtu = 1u << qp->mtu_shift;
+	unsigned got;
 
 	/* REQ-01, REQ-03, CRD-04: one PSN and one SSN for each. */
-	while (got < room && take(c, qp, &out[got], r->fetched + got, seq24_add(r->psn, got),
-				     seq24_add(r->ssn, got + 1)))
-		got++;
+	for (got = 0; got < room && take(c, qp, &out[got], index + got, psn, ssn, mtu); got++) {
+		psn = seq24_add(psn, 1);
+		ssn = seq24_add(ssn, 1);
+	}
 	if (!got)
 		return 0;
 	r->fetched += got;
 	r->cur += got;
 	r->sent += got;
-	r->psn = seq24_add(r->psn, got);
-	r->psn_new = r->psn;
-	r->psn_assign = r->psn;
+	r->psn = psn;
+	r->psn_new = psn;
+	r->psn_assign = psn;
 	r->ssn = seq24_add(r->ssn, got);
 	r->since_ackreq = 0;
 	timers_request_sent(c, qp, now);

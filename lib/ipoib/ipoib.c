@@ -51,11 +51,6 @@ struct ipoib *ipoib_init(void *room, const struct ipoib_config *cfg)
 	return s;
 }
 
-void ipoib_set_mtu(struct ipoib *s, uint16_t mtu)
-{
-	s->cfg.mtu = mtu;
-}
-
 void ipoib_set_mac(struct ipoib *s, const uint8_t mac[6])
 {
 	memcpy(s->cfg.mac, mac, 6);
@@ -78,8 +73,10 @@ static void forget_packets(struct ipoib *s, struct neigh *n)
 
 static struct neigh *add(struct ipoib *s, const struct ipoib_addr *a, bool group)
 {
-	struct neigh *old = neigh_oldest(&s->table);
+	struct neigh *old = group ? NULL : neigh_surplus(&s->table, a->gid);
 
+	if (!old)
+		old = neigh_oldest(&s->table);
 	if (old) {
 		s->count[IPOIB_EVICTED]++;
 		forget_packets(s, old);
@@ -154,8 +151,7 @@ static bool send_to(struct ipoib *s, struct neigh *n, uint64_t now, struct ipoib
 	tx->qpn = n->addr.qpn;
 	if (tx->len > s->cfg.mtu + IPOIB_HLEN)
 		return drop(s, IPOIB_LONG);
-	if (n->state == NEIGH_INCOMPLETE) {
-		n->sent = true;
+	if (n->state == NEIGH_INCOMPLETE) { /* whoever claims to be there may have no handle ever */
 		neigh_touch(&s->table, n);
 		return enqueue(s, n, tx, now);
 	}
@@ -176,6 +172,7 @@ bool ipoib_ask(struct ipoib *s, struct ipoib_ask *ask)
 	ask->dest = (uint32_t)(n - s->table.entry);
 	ask->serial = n->serial;
 	memcpy(ask->gid, n->addr.gid, 16);
+	ask->group = n->group;
 	return true;
 }
 
@@ -221,31 +218,44 @@ static bool next_waiting(struct ipoib *s, uint8_t *room, uint64_t now, struct ip
 /* --- asking a peer again (IPB-16)
  * ----------------------------------------------------------------- */
 
-/* By broadcast, or to the group of its address: a unicast would go to a QP that is gone. */
-static struct neigh *write_probe(struct ipoib *s, const struct neigh *n, struct ipoib_tx *tx)
+/* Without an IP address of this host (RFC 5227 2.1.1): the peer answers whatever networks it and
+ * the kernel have here, and nobody learns an address that may be another host's by now. */
+static struct neigh *arp_probe(struct ipoib *s, const struct neigh *n, struct ipoib_tx *tx)
 {
 	static const uint8_t everybody[4] = {0xFF, 0xFF, 0xFF, 0xFF};
 	static const struct ipoib_addr unknown;
+	struct arp a = {.op = ARP_REQUEST};
+	uint8_t mgid[16];
+
+	memcpy(a.target_ip, n->ip4[0], 4);
+	ipoib_header_put(tx->at, IPOIB_ARP);
+	arp_write_ipoib(tx->at + IPOIB_HLEN, &a, &s->cfg.own, &unknown);
+	tx->len = IPOIB_HLEN + ARP_IPOIB_LEN;
+	ipoib_mgid_of_ip4(mgid, s->cfg.pkey, s->cfg.scope, everybody);
+	return group_of(s, mgid);
+}
+
+/* From an address of the kernel: without one it would be a claim of the peer's (DAD). */
+static struct neigh *nd_probe(struct ipoib *s, const struct neigh *n, struct ipoib_tx *tx)
+{
 	uint8_t mgid[16], group[16];
 
-	if (n->has_ip4 && s->has_ip4) {
-		struct arp a = {.op = ARP_REQUEST};
-
-		memcpy(a.sender_ip, s->ip4, 4);
-		memcpy(a.target_ip, n->ip4, 4);
-		ipoib_header_put(tx->at, IPOIB_ARP);
-		arp_write_ipoib(tx->at + IPOIB_HLEN, &a, &s->cfg.own, &unknown);
-		tx->len = IPOIB_HLEN + ARP_IPOIB_LEN;
-		ipoib_mgid_of_ip4(mgid, s->cfg.pkey, s->cfg.scope, everybody);
-		return group_of(s, mgid);
-	}
-	if (!n->has_ip6 || !s->has_ip6)
-		return NULL;
 	ipoib_header_put(tx->at, IPOIB_IP6);
-	tx->len = IPOIB_HLEN + nd_solicit(tx->at + IPOIB_HLEN, s->ip6, n->ip6, &s->cfg.own);
-	nd_group_of(group, n->ip6);
+	tx->len = IPOIB_HLEN + nd_solicit(tx->at + IPOIB_HLEN, s->ip6, n->ip6[0], &s->cfg.own);
+	nd_group_of(group, n->ip6[0]);
 	ipoib_mgid_of_ip6(mgid, s->cfg.pkey, s->cfg.scope, group);
 	return group_of(s, mgid);
+}
+
+/* By broadcast, or to the group of its address: a unicast would go to a QP that is gone. In turns
+ * by both families: a peer may have lost its address of one. */
+static struct neigh *write_probe(struct ipoib *s, const struct neigh *n, struct ipoib_tx *tx)
+{
+	bool nd = n->nip6 && s->has_ip6;
+
+	if (n->nip4 && (n->probes & 1 || !nd))
+		return arp_probe(s, n, tx);
+	return nd ? nd_probe(s, n, tx) : NULL;
 }
 
 /* @return whether there is a probe to send. */
@@ -428,7 +438,8 @@ bool ipoib_from_kernel(
 /** A datagram that is being taken. */
 struct arrival {
 	struct ipoib_addr from;
-	bool group; /* was sent to one */
+	uint8_t to[16]; /* GID of this netdev's QP, or of a group */
+	bool group;	/* that */
 	uint64_t now;
 	uint8_t *packet;
 	uint32_t len;	/* of the packet */
@@ -437,28 +448,35 @@ struct arrival {
 
 /* The addresses of the IP header or GRH (IPB-15, A17.4.5.2). Stored by halves: narrower stores
  * would hold up the loads of the comparisons that follow. */
-static void read_area(struct arrival *a, const uint8_t *area, uint32_t src_qp, bool ip4)
+static void read_area(struct arrival *a, const struct ipoib_rx *rx)
 {
-	a->from.qpn = src_qp;
-	if (ip4) {
+	a->from.qpn = rx->src_qp;
+	if (rx->ip4) {
 		put_be64(a->from.gid, 0);
-		put_be64(a->from.gid + 8, 0xFFFFull << 32 | get_be32(area + 32));
-		a->group = area[36] >> 4 == 0xE;
+		put_be64(a->from.gid + 8, 0xFFFFull << 32 | get_be32(rx->area + 32));
+		put_be64(a->to, 0);
+		put_be64(a->to + 8, 0xFFFFull << 32 | get_be32(rx->area + 36));
+		a->group = rx->area[36] >> 4 == 0xE;
 	} else {
-		memcpy(a->from.gid, area + 8, 16);
-		a->group = area[24] == 0xFF;
+		memcpy(a->from.gid, rx->area + 8, 16);
+		memcpy(a->to, rx->area + 24, 16);
+		a->group = a->to[0] == 0xFF;
 	}
 }
 
-static void keep_ip(struct neigh *n, const uint8_t *ip, unsigned ip_len)
+static bool is_link_local(const uint8_t gid[16])
 {
-	if (ip_len == 4) {
-		memcpy(n->ip4, ip, 4);
-		n->has_ip4 = true;
-	} else {
-		memcpy(n->ip6, ip, 16);
-		n->has_ip6 = true;
-	}
+	return gid[0] == 0xFE && (gid[1] & 0xC0) == 0x80;
+}
+
+/* The link is that of the netdev's GID: its VLAN, and as it is link-local, nobody beyond a router.
+ * The QP itself takes datagrams to any GID of its port. */
+static bool is_on_link(const struct ipoib *s, const struct arrival *a, const struct ipoib_rx *rx)
+{
+	const uint8_t *own = s->cfg.own.gid;
+
+	return rx->vid == s->cfg.vid && (a->group || !memcmp(a->to, own, 16)) &&
+	       (!is_link_local(own) || is_link_local(a->from.gid));
 }
 
 static bool is_ours(const struct ipoib *s, const uint8_t *ip, unsigned ip_len)
@@ -492,7 +510,8 @@ static void claim(struct ipoib *s, struct arrival *a, const struct ipoib_addr *s
 
 	if (is_ours(s, ip, ip_len)) {
 		s->count[IPOIB_DUPLICATE]++;
-		/* It may have moved there: not announced again before the kernel does so. */
+		/* It may have moved there: not announced, nor a duplicate again, before the kernel
+		 * uses it. */
 		*(ip_len == 4 ? &s->has_ip4 : &s->has_ip6) = false;
 	}
 	if (n && n->addr.qpn != said->qpn) {
@@ -501,7 +520,7 @@ static void claim(struct ipoib *s, struct arrival *a, const struct ipoib_addr *s
 	} else if (!n) {
 		n = known(s, said);
 	}
-	keep_ip(n, ip, ip_len);
+	neigh_claim(n, ip, ip_len);
 	heard_of(s, a, n);
 }
 
@@ -613,17 +632,20 @@ static bool translate(struct ipoib *s, struct arrival *a, uint16_t type, uint32_
 	return true;
 }
 
-bool ipoib_from_wire(struct ipoib *s, uint8_t *area, uint32_t len, uint32_t src_qp, bool ip4,
-	uint64_t now, struct ipoib_frame *frame)
+bool ipoib_from_wire(
+	struct ipoib *s, const struct ipoib_rx *rx, uint64_t now, struct ipoib_frame *frame)
 {
-	struct arrival a = {.now = now, .packet = area + IPOIB_GRH_AREA + IPOIB_HLEN};
+	struct arrival a = {.now = now, .packet = rx->area + IPOIB_GRH_AREA + IPOIB_HLEN};
 	uint16_t type;
+	uint32_t len;
 
-	if (len < IPOIB_GRH_AREA + IPOIB_HLEN)
+	if (rx->len < IPOIB_GRH_AREA + IPOIB_HLEN)
 		return drop(s, IPOIB_SHORT);
-	a.len = len - IPOIB_GRH_AREA - IPOIB_HLEN;
-	read_area(&a, area, src_qp, ip4);
-	type = get_be16(area + IPOIB_GRH_AREA); /* reserved bits are ignored: IPB-01 */
+	a.len = rx->len - IPOIB_GRH_AREA - IPOIB_HLEN;
+	read_area(&a, rx);
+	if (!is_on_link(s, &a, rx))
+		return drop(s, IPOIB_OFF_LINK);
+	type = get_be16(rx->area + IPOIB_GRH_AREA); /* reserved bits are ignored: IPB-01 */
 	if (!ipoib_type_known(type))
 		return drop(s, IPOIB_TYPE);
 	if (a.len > s->cfg.mtu)
@@ -665,6 +687,7 @@ const char *ipoib_count_name(enum ipoib_count c)
 		[IPOIB_BAD_ARP] = "bad_arp",
 		[IPOIB_BAD_ND] = "bad_nd",
 		[IPOIB_FORGED] = "forged",
+		[IPOIB_OFF_LINK] = "off_link",
 		[IPOIB_OWN] = "own",
 		[IPOIB_NO_NEIGH] = "no_neighbour",
 		[IPOIB_UNRESOLVED] = "unresolved",

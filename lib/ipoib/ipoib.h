@@ -47,13 +47,14 @@ enum ipoib_count {
 	IPOIB_BAD_ARP,	   /**< not ARP of this hardware (IPB-04) */
 	IPOIB_BAD_ND,	   /**< lengths, options or checksum (IPB-05) */
 	IPOIB_FORGED,	   /**< an ARP or ND message of another GID than its datagram's */
+	IPOIB_OFF_LINK,	   /**< from beyond a router, of another VLAN, or to another GID */
 	IPOIB_OWN,	   /**< a group's copy of what was sent from here, or in its name */
 	IPOIB_NO_NEIGH,	   /**< to a MAC that no peer has */
 	IPOIB_UNRESOLVED,  /**< nobody answers for the GID */
 	IPOIB_QUEUE_FULL,  /**< too many wait for an address handle */
 	IPOIB_PROBES_SENT, /**< peers asked again (IPB-16) */
 	IPOIB_RESTARTED,   /**< peers that came back with another QPN (IPB-16) */
-	IPOIB_DUPLICATE,   /**< claims of our own IP address by others */
+	IPOIB_DUPLICATE,   /**< claims by others of the IP address that the kernel used last */
 	IPOIB_EVICTED,	   /**< entries that left the full table */
 	IPOIB_CUT,	   /**< frames of the kernel that became several (cut.h) */
 	IPOIB_MERGED,	   /**< frames to the kernel that were several (merge.h) */
@@ -68,7 +69,17 @@ struct ipoib_config {
 	uint16_t pkey;	       /**< of the link */
 	uint8_t scope;	       /**< of the broadcast GID: IPOIB_SCOPE */
 	uint16_t mtu;	       /**< of IP, at most IPOIB_MTU_MAX */
+	uint16_t vid;	       /**< VLAN of its GID; 0: none */
 	struct hash_seed seed;
+};
+
+/** A received datagram; its addresses are in the area before it. */
+struct ipoib_rx {
+	uint8_t *area;	 /**< 40 octets of GRH or IP header, the encapsulation header, the packet */
+	uint32_t len;	 /**< of all of it */
+	uint32_t src_qp; /**< of the sender */
+	uint16_t vid;	 /**< of the frame; 0: untagged */
+	bool ip4;	 /**< the area ends with an IPv4 header (A17.4.5.2) */
 };
 
 /** A datagram to send. */
@@ -90,6 +101,7 @@ struct ipoib_ask {
 	uint32_t dest;	 /**< below NEIGH_MAX; a handle that this place had is not used any more */
 	uint32_t serial; /**< for ipoib_resolved() */
 	uint8_t gid[16];
+	bool group; /**< of a group, which nobody has to be asked for */
 };
 
 struct ipoib;
@@ -99,9 +111,6 @@ size_t ipoib_size(void);
 
 /** @return the state, in @p room. */
 struct ipoib *ipoib_init(void *room, const struct ipoib_config *cfg);
-
-/** Another IP MTU. @param mtu at most IPOIB_MTU_MAX */
-void ipoib_set_mtu(struct ipoib *s, uint16_t mtu);
 
 /** Another MAC of the netdev: its kernel takes no frame for another one. */
 void ipoib_set_mac(struct ipoib *s, const uint8_t mac[6]);
@@ -115,16 +124,10 @@ void ipoib_set_mac(struct ipoib *s, const uint8_t mac[6]);
 bool ipoib_from_kernel(
 	struct ipoib *s, uint8_t *frame, uint32_t len, uint64_t now, struct ipoib_tx *tx);
 
-/**
- * Takes a received datagram, in place (IPB-15).
- * @param area    the 40 octets of GRH or IP header, the encapsulation header, the packet
- * @param len     of all of it
- * @param src_qp  of the sender
- * @param ip4     whether the area ends with an IPv4 header (A17.4.5.2)
- * @return whether there is a frame for the kernel.
+/** Takes a received datagram, in place (IPB-15). @return whether there is a frame for the kernel.
  */
-bool ipoib_from_wire(struct ipoib *s, uint8_t *area, uint32_t len, uint32_t src_qp, bool ip4,
-	uint64_t now, struct ipoib_frame *frame);
+bool ipoib_from_wire(
+	struct ipoib *s, const struct ipoib_rx *rx, uint64_t now, struct ipoib_frame *frame);
 
 /** @return whether an address handle is needed; ipoib_resolved() answers, at any time. */
 bool ipoib_ask(struct ipoib *s, struct ipoib_ask *ask);

@@ -84,11 +84,36 @@ struct neigh *neigh_of_mac(struct neigh_table *t, const uint8_t mac[6])
 	return NULL;
 }
 
+/* @return the place of @p ip among @p n addresses, or @p n. */
+static unsigned place(const uint8_t *all, unsigned n, const uint8_t *ip, unsigned ip_len)
+{
+	unsigned i = 0;
+
+	while (i < n && memcmp(all + i * ip_len, ip, ip_len) != 0)
+		i++;
+	return i;
+}
+
 static bool claimed(const struct neigh *n, const uint8_t *ip, unsigned ip_len)
 {
-	if (ip_len == sizeof(n->ip4))
-		return n->has_ip4 && !memcmp(n->ip4, ip, sizeof(n->ip4));
-	return n->has_ip6 && !memcmp(n->ip6, ip, sizeof(n->ip6));
+	if (ip_len == sizeof(n->ip4[0]))
+		return place((const uint8_t *)n->ip4, n->nip4, ip, ip_len) < n->nip4;
+	return place((const uint8_t *)n->ip6, n->nip6, ip, ip_len) < n->nip6;
+}
+
+void neigh_claim(struct neigh *n, const uint8_t *ip, unsigned ip_len)
+{
+	bool v4 = ip_len == sizeof(n->ip4[0]);
+	uint8_t *all = v4 ? (uint8_t *)n->ip4 : (uint8_t *)n->ip6,
+		*count = v4 ? &n->nip4 : &n->nip6;
+	unsigned at = place(all, *count, ip, ip_len);
+
+	if (at == *count && at < NEIGH_IPS)
+		++*count;
+	if (at == NEIGH_IPS)
+		at--;
+	memmove(all + ip_len, all, (size_t)at * ip_len);
+	memcpy(all, ip, ip_len);
 }
 
 struct neigh *neigh_of_ip(
@@ -136,8 +161,8 @@ struct neigh *neigh_add(struct neigh_table *t, const struct ipoib_addr *a, bool 
 	n->group = group;
 	n->state = NEIGH_INCOMPLETE;
 	n->used = true;
-	n->asked = n->sent = n->has_ip4 = n->has_ip6 = false;
-	n->probes = n->waiting = 0;
+	n->asked = n->sent = false;
+	n->nip4 = n->nip6 = n->probes = n->waiting = 0;
 	n->heard = n->due = 0;
 	n->serial = ++t->serial;
 	if (!group) {
@@ -155,6 +180,30 @@ struct neigh *neigh_oldest(struct neigh_table *t)
 	struct list *from = list_empty(&t->fresh) ? &t->sent : &t->fresh;
 
 	return list_empty(&t->free) ? container_of(from->next, struct neigh, age) : NULL;
+}
+
+/* Whether @p a is of less use than @p b. */
+static bool is_worse(const struct neigh *a, const struct neigh *b)
+{
+	return a->sent != b->sent ? !a->sent : a->heard < b->heard;
+}
+
+struct neigh *neigh_surplus(struct neigh_table *t, const uint8_t gid[16])
+{
+	struct list *bucket = gid_bucket(t, gid);
+	struct neigh *worst = NULL;
+	unsigned n = 0;
+
+	for (struct list *l = bucket->next; l != bucket; l = l->next) {
+		struct neigh *e = container_of(l, struct neigh, by_gid);
+
+		if (e->group || memcmp(e->addr.gid, gid, 16) != 0)
+			continue;
+		n++;
+		if (!worst || is_worse(e, worst))
+			worst = e;
+	}
+	return n < NEIGH_PER_GID ? NULL : worst;
 }
 
 void neigh_remove(struct neigh_table *t, struct neigh *n)

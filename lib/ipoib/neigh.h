@@ -4,7 +4,8 @@
  * Destinations of a netdev: peers, by link-layer address and by the MAC that the kernel knows them
  * by, and multicast groups. A peer is in the table because it has sent an ARP or ND message; of
  * NEIGH_MAX the one that was longest without use leaves first, those that nothing was ever sent to
- * before all others. One thread.
+ * before all others; so it is among the NEIGH_PER_GID of one GID, which one host can claim in any
+ * number. One thread.
  */
 #ifndef IPOIB_NEIGH_H
 #define IPOIB_NEIGH_H
@@ -16,6 +17,8 @@
 
 #define NEIGH_MAX     1000u
 #define NEIGH_BUCKETS 1024u
+#define NEIGH_PER_GID 16u
+#define NEIGH_IPS     4u
 
 /** States of RFC 4861 7.3.2. */
 enum neigh_state {
@@ -31,15 +34,16 @@ struct neigh {
 	uint8_t state;		/* enum neigh_state */
 	bool used;		/* an entry, not a free place */
 	bool group;
-	bool asked; /* an address handle is being made */
-	bool sent;  /* packets were sent to it */
-	bool has_ip4, has_ip6;
-	uint8_t ip4[4], ip6[16]; /* that it claimed last */
-	uint8_t probes;		 /* without an answer */
-	uint8_t waiting;	 /* packets */
-	uint32_t serial;	 /* of the entry: a place is used again */
-	uint64_t heard;		 /* when it was last heard */
-	uint64_t due;		 /* PROBE: when to ask; INCOMPLETE: not before this */
+	bool asked;	    /* an address handle is being made */
+	bool sent;	    /* packets were sent to it: it has, or had, a handle */
+	uint8_t nip4, nip6; /* addresses that it claimed, the latest first */
+	uint8_t ip4[NEIGH_IPS][4];
+	uint8_t ip6[NEIGH_IPS][16];
+	uint8_t probes;	 /* without an answer */
+	uint8_t waiting; /* packets */
+	uint32_t serial; /* of the entry: a place is used again */
+	uint64_t heard;	 /* when it was last heard */
+	uint64_t due;	 /* PROBE: when to ask; INCOMPLETE: not before this */
 	struct list by_gid, by_mac;
 	struct list age;     /* neigh_table.fresh or .sent, the oldest first */
 	struct list job;     /* ipoib.asks or .ready or .probing */
@@ -65,7 +69,10 @@ struct neigh *neigh_another(struct neigh_table *t, const struct neigh *n);
 
 struct neigh *neigh_of_mac(struct neigh_table *t, const uint8_t mac[6]);
 
-/** @return a peer with this GID, and any QPN, that claimed @p ip last, or NULL. */
+/** @p n claims @p ip; of each family the latest NEIGH_IPS are known. */
+void neigh_claim(struct neigh *n, const uint8_t *ip, unsigned ip_len);
+
+/** @return a peer with this GID, and any QPN, that claimed @p ip, or NULL. */
 struct neigh *neigh_of_ip(
 	struct neigh_table *t, const uint8_t gid[16], const uint8_t *ip, unsigned ip_len);
 
@@ -74,6 +81,10 @@ struct neigh *neigh_add(struct neigh_table *t, const struct ipoib_addr *a, bool 
 
 /** @return the entry to give up for another, NULL while there is room. */
 struct neigh *neigh_oldest(struct neigh_table *t);
+
+/** @return the peer to give up for another with this GID, NULL while there are less than
+ *  NEIGH_PER_GID. */
+struct neigh *neigh_surplus(struct neigh_table *t, const uint8_t gid[16]);
 
 void neigh_remove(struct neigh_table *t, struct neigh *n);
 

@@ -101,7 +101,6 @@ struct port_table {
 /** Ethernet to UDP (or GRH) of every packet of a QP or address handle, except the fields that
  *  differ from packet to packet: lengths, IPv4 identification and checksum. */
 struct path {
-	uint8_t hdr[80];
 	uint8_t hdr_len; /* up to the BTH */
 	uint8_t l3_off;
 	uint8_t net;  /* enum net_type */
@@ -110,6 +109,8 @@ struct path {
 	bool ect;     /* ECT(0) unless `local` */
 	uint16_t vid;
 	uint16_t csum_base; /* IPv4: folded sum of the fixed header words */
+	/* Where a path begins with a cache line, that line has all that IPv4 uses. */
+	uint8_t hdr[80];
 };
 
 /** Parameters of a path. */

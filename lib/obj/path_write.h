@@ -3,6 +3,7 @@
 #ifndef PATH_WRITE_H
 #define PATH_WRITE_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include "bits.h"
@@ -17,6 +18,11 @@ static inline uint16_t path_csum_fold(uint32_t sum)
 	return (uint16_t)sum;
 }
 
+/** Bytes of path.hdr that IPv4 may use. */
+#define PATH_HDR_IP4 48u
+_Static_assert(ETH_HLEN + VLAN_HLEN + IP4_HLEN + UDP_HLEN <= PATH_HDR_IP4, "up to UDP");
+_Static_assert(offsetof(struct path, hdr) + PATH_HDR_IP4 <= CACHE_LINE, "on the path's first line");
+
 /**
  * Writes @p p's header and its per-packet fields at @p frame.
  * @param rest  bytes from BTH to ICRC, both included
@@ -29,7 +35,9 @@ static inline uint8_t *path_write(const struct path *p, uint8_t *frame, uint16_t
 	uint8_t *bth = frame + p->hdr_len;
 	uint16_t len;
 
-	memcpy(frame, p->hdr, sizeof(p->hdr)); /* the whole template: a fixed number of moves */
+	memcpy(frame, p->hdr, PATH_HDR_IP4); /* a fixed number of moves */
+	if (unlikely(p->net != NET_IPV4))
+		memcpy(frame + PATH_HDR_IP4, p->hdr + PATH_HDR_IP4, sizeof(p->hdr) - PATH_HDR_IP4);
 	switch (p->net) {
 	case NET_IPV4:
 		len = (uint16_t)(IP4_HLEN + UDP_HLEN + rest);

@@ -76,7 +76,6 @@ void expect_set(struct expect *e, const struct expect_spec *s)
 	for (unsigned at = IP4_FRAG; at < IP4_HLEN; at += at == IP4_FRAG ? 6 : 2)
 		e->sum += word16(e->byte + ETH_HLEN - EXPECT_AT + at);
 	e->mac = s->mac;
-	e->dest_qp = s->dest_qp;
 	e->pkey = s->pkey;
 	e->port = s->port;
 }
@@ -91,6 +90,11 @@ bool expect_may(const uint8_t *frame)
 uint32_t expect_qpn(const uint8_t *frame)
 {
 	return get_be32(frame + ETH_HLEN + IP4_HLEN + UDP_HLEN + BTH_RESV8A) & 0xFFFFFF;
+}
+
+const struct opcode *expect_opcode(const uint8_t *frame)
+{
+	return opcode_row(frame[ETH_HLEN + IP4_HLEN + UDP_HLEN + BTH_OPCODE]);
 }
 
 typedef expect_piece piece_unaligned __attribute__((aligned(1)));
@@ -125,7 +129,7 @@ FLAT bool sum_is_good(const uint8_t *ip, const struct expect *e)
 	memcpy(&a, ip, sizeof(a));
 	memcpy(&b, ip + IP4_ID, sizeof(b));
 	memcpy(&c, ip + IP4_TTL, sizeof(c));
-	return ip4_sum_is_good(e->sum + a + b + c);
+	return ip4_sum_is_good((uint64_t)e->sum + a + b + c);
 }
 
 /* The lengths, which frame_parse() checks one by one: ip4_total_length(), udp_length(),
@@ -173,7 +177,7 @@ bool frame_expected(struct pkt *restrict p, const uint8_t *restrict frame, size_
 	p->named = PKT_WHOLE;
 	p->tclass = ip[IP4_TOS];
 	p->pkey = e->pkey;
-	p->dest_qp = e->dest_qp;
+	p->dest_qp = expect_qpn(frame);
 	bth_flags(p, flags);
 	p->ackreq = (int32_t)psn < 0;
 	p->psn = psn & 0xFFFFFF;

@@ -40,6 +40,9 @@ bool expect_may(const uint8_t *frame);
  *  any number. */
 uint32_t expect_qpn(const uint8_t *frame);
 
+/** @return the row of its opcode, likewise. */
+const struct opcode *expect_opcode(const uint8_t *frame);
+
 /**
  * As frame_parse(), of a frame with the headers @p e.
  * @param p    its port is set

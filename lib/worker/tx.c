@@ -61,8 +61,8 @@ void tx_restock(struct worker *w, struct rte_mbuf **m, unsigned n)
 		}
 		rte_pktmbuf_reset(b);
 		w->spare[--gap] = b;
+		w->txd[gap].frame = rte_pktmbuf_mtod(b, uint8_t *);
 	}
-	lay_out(w, gap, w->gap - gap);
 	w->nspare += w->gap - gap;
 	w->gap = gap;
 	rte_pktmbuf_free_bulk(m, n);

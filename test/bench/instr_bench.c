@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * instr_bench [--cc VALUE] [--limited] [--qps N] [--size BYTES] [--one-port] [--workers N]
+ * instr_bench [--cc VALUE] [--limited] [--qps N] [--list N] [--size BYTES] [--one-port] [--workers
+ * N]
  *
  * The program that `instr` runs under callgrind: for each operation and size as many messages as
  * that many bursts make, counted between two dumps whose trigger says "OP SIZE MESSAGES". Then
  * rounds of the worker in which nothing happens, as "idle 0 ROUNDS". Without callgrind it does the
  * same, counted by nobody. With --cc the ports control congestion, with --limited each QP has a CNP
  * before each count, and with --qps there are so many pairs of them instead of one, each of which
- * has a list of 8 messages or more. --size leaves out all sizes but one. With --one-port both ends
- * are at the same port, so no frame is made, unless --workers 2 gives each a worker of its own.
+ * has a list of 8 messages or more; --list posts lists of another length. --size leaves out all
+ * sizes but one. With --one-port both ends are at the same port, so no frame is made, unless
+ * --workers 2 gives each a worker of its own.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -37,8 +39,15 @@ static const struct {
 
 static const size_t sizes[] = {64, 1024, 4096, 65536};
 
-/* A QP per message in flight, if there are many. */
-#define DEPTH_OF_MANY 16u
+struct arguments {
+	const char *cc;
+	bool limited;
+	size_t size; /* 0: all */
+	unsigned list;
+};
+
+/* Lists that a QP may have in flight, if there are many QPs. */
+#define LISTS_OF_MANY 2u
 
 static struct flows_config cfg = {.connections = 1, .depth = 128, .memory = MEMORY, .reads = 16};
 
@@ -65,13 +74,13 @@ static void limit_all(void)
 			  "slower");
 }
 
-static void count(struct flows *flows, unsigned op, size_t size, bool limited)
+static void count(struct flows *flows, unsigned op, size_t size, const struct arguments *a)
 {
 	struct traffic t = {
 		.opcode = ops[op].opcode,
 		.size = size,
 		.set = MEMORY,
-		.list = 8,
+		.list = a->list,
 		.signaled = 1,
 		.packets = (unsigned)((size + MTU - 1) / MTU),
 	};
@@ -82,7 +91,7 @@ static void count(struct flows *flows, unsigned op, size_t size, bool limited)
 		messages = lists; /* each QP has one */
 
 	flows_run(flows, &t, messages / 4, one_round, NULL, 0);
-	if (limited)
+	if (a->limited)
 		limit_all();
 	CALLGRIND_ZERO_STATS;
 	CALLGRIND_TOGGLE_COLLECT;
@@ -105,12 +114,6 @@ static void count_idle(void)
 	CALLGRIND_DUMP_STATS_AT(trigger);
 }
 
-struct arguments {
-	const char *cc;
-	bool limited;
-	size_t size; /* 0: all */
-};
-
 static void read_arguments(struct arguments *a, int argc, char *argv[])
 {
 	for (int i = 1; i < argc; i++) {
@@ -120,6 +123,8 @@ static void read_arguments(struct arguments *a, int argc, char *argv[])
 			a->cc = argv[++i];
 		else if (!strcmp(argv[i], "--qps") && i + 1 < argc)
 			cfg.connections = (unsigned)strtoul(argv[++i], NULL, 0);
+		else if (!strcmp(argv[i], "--list") && i + 1 < argc)
+			a->list = (unsigned)strtoul(argv[++i], NULL, 0);
 		else if (!strcmp(argv[i], "--size") && i + 1 < argc)
 			a->size = strtoul(argv[++i], NULL, 0);
 		else if (!strcmp(argv[i], "--workers") && i + 1 < argc)
@@ -128,17 +133,19 @@ static void read_arguments(struct arguments *a, int argc, char *argv[])
 			cfg.one_port = true;
 		else
 			bench_die("usage: instr_bench [--cc VALUE] [--limited] [--qps N] "
-				  "[--size BYTES] [--one-port] [--workers N]");
+				  "[--list N] [--size BYTES] [--one-port] [--workers N]");
 	}
 	if (!cfg.connections)
 		bench_die("--qps must be 1 or more");
+	if (!a->list || a->list > cfg.depth)
+		bench_die("--list must be 1 to %u", cfg.depth);
 	if (cfg.connections > 1)
-		cfg.depth = DEPTH_OF_MANY;
+		cfg.depth = LISTS_OF_MANY * a->list;
 }
 
 int main(int argc, char *argv[])
 {
-	struct arguments a = {0};
+	struct arguments a = {.list = 8};
 	struct flows *flows;
 
 	read_arguments(&a, argc, argv);
@@ -149,7 +156,7 @@ int main(int argc, char *argv[])
 	for (unsigned op = 0; op < ARRAY_SIZE(ops); op++)
 		for (unsigned s = 0; s < ARRAY_SIZE(sizes); s++)
 			if (!a.size || a.size == sizes[s])
-				count(flows, op, sizes[s], a.limited);
+				count(flows, op, sizes[s], &a);
 	count_idle();
 	host_while(close_flows, flows);
 	host_stop();

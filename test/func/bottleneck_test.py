@@ -16,7 +16,7 @@ MESSAGES = 400          # of each queue pair
 PACKETS = QPS * MESSAGES * SIZE // MTU
 LINK = 'rate=1G,queue=400K,red=5K:200K:0.01,mark=%s'
 # A receiver that stands still for half a second sends no CNP, and all limits end meanwhile: then again.
-TRIES = 20
+TRIES = 5
 COUNTERS = ('np_ecn_marked_roce_packets', 'np_cnp_sent', 'rp_cnp_handled', 'rp_cnp_ignored', 'retransmits')
 # Of doc/congestion.md, for receivers in software.
 DCQCN = ('dcqcn,line=1G,np_min_time_between_cnps=200,rp_time_reset=1000,rp_dce_tcp_rtt=250,rp_ai_rate=1,rp_hai_rate=5,'

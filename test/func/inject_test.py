@@ -14,7 +14,7 @@ IP = {'a': '192.0.2.1', 'b': '192.0.2.2'}
 MAC = {'a': '02:00:00:00:00:01', 'b': '02:00:00:00:00:02'}
 TIMEOUT = 20    # 4.3 s: what nobody injects does not happen,
 TIMEOUT_S = 4   # at least
-TRIES = 10       # unless one of the daemons is paused for so long: then again
+TRIES = 3       # unless one of the daemons is paused for so long: then again
 
 # The fault, at which end; the traffic of a, in packets of 1024 bytes; what moves at a, and at b; the least time.
 # hits=1 unless said, and nothing else of LOOKED_AT may move.

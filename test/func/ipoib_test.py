@@ -97,8 +97,18 @@ def big_ping(namespace, address, size):
     return namespace.inside(run)
 
 
+def group_sender(family):
+    s = socket.socket(family, socket.SOCK_DGRAM)
+    if family == socket.AF_INET6:
+        s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_IF, socket.if_nametoindex('rib0'))
+    else:
+        s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF,
+                     struct.pack('@4s4si', b'\0' * 4, b'\0' * 4, socket.if_nametoindex('rib0')))
+    return s
+
+
 def multicast(sender, receiver, group):
-    """A datagram to the group arrives where a program has joined it, and is heard no more after it has left."""
+    """A datagram to the group arrives where a program has joined it."""
     v6 = ':' in group
     family = socket.AF_INET6 if v6 else socket.AF_INET
 
@@ -114,16 +124,7 @@ def multicast(sender, receiver, group):
         s.settimeout(0.2)
         return s
 
-    def out():
-        s = socket.socket(family, socket.SOCK_DGRAM)
-        if v6:
-            s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_IF, socket.if_nametoindex('rib0'))
-        else:
-            s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF,
-                         struct.pack('@4s4si', b'\0' * 4, b'\0' * 4, socket.if_nametoindex('rib0')))
-        return s
-
-    to, got = sender.inside(out), receiver.inside(join)
+    to, got = sender.inside(lambda: group_sender(family)), receiver.inside(join)
     until = time.monotonic() + PATIENCE_S
     while True:
         to.sendto(b'to all of ' + group.encode(), (group, 7777))
@@ -162,10 +163,10 @@ def basics(lab):
 
 
 def changes(lab):
-    """Addresses and MTUs of the netdev, and its MTU of 4092."""
+    """Addresses and MTUs of the netdev, its MTU of 4092, and its carrier, which is the port's."""
     a, b = two_hosts(lab, 4300)
     for n, name in (a, 'a'), (b, 'b'):
-        rocid(lab, n, name, ['--ipoib', '0,mtu=4092'], 4092)
+        r = rocid(lab, n, name, ['--ipoib', '0,mtu=4092'], 4092)
     addresses(a, 'rib0', 1)
     addresses(b, 'rib0', 2)
     big_ping(a, '10.8.0.2', 20000)
@@ -183,6 +184,12 @@ def changes(lab):
     a.run('ip addr add 10.80.0.1/24 dev lo; ip link set lo up')
     b.run('ip route add 10.80.0.0/24 via 10.8.0.1')
     ping(b, '10.80.0.1')
+    Lab.ask(r, 'set port 1 down')
+    wait_for('no carrier', lambda: 'LOWER_UP' not in b.output('ip -o link show rib0'))
+    Lab.ask(r, 'set port 1 up')
+    netdev(b, 'rib0', 1300)
+    ping(b, '10.8.0.1')
+    assert counts(r)['sessions'] == 1, counts(r)
 
 
 def renew(host, r, name='rib0', of=None, down=lambda now: True):
@@ -515,8 +522,8 @@ def groups(lab):
 
 
 def flood(lab):
-    """Claims of more peers than the table holds, none of which the port's kernel finds. Those that are known stay, and a
-    new one need not wait for all of them."""
+    """Claims of more peers than the table holds, none of which the port's kernel finds. Those that are known stay, and
+    neither a new one nor a group waits for them, also while they go on."""
     a, b, c = bridged(lab, 3)
     rocid(lab, a, 'a')
     rb = rocid(lab, b, 'b')
@@ -538,7 +545,22 @@ def flood(lab):
     began = time.monotonic()
     ping(c, '10.8.0.2')
     print(f'flood: a new peer is found in {time.monotonic() - began:.1f} s, {counts(rb)}')
+    steady_flood(f, b, rb)
     pauses(b, rb)
+
+
+def steady_flood(f, host, r):
+    """While one claim per second comes, each of which takes the kernel three, the netdev is to send to new groups."""
+    before = counts(r)
+    to = host.inside(lambda: group_sender(socket.AF_INET))
+    for i in range(8):
+        gid = socket.inet_pton(socket.AF_INET6, f'fe80::5ea:{i:x}')
+        f.send_raw(struct.pack('!HH', 0x806, 0) + arp(lladdr(gid, 0x777), '10.8.0.77', '10.8.0.2'), gid)
+        time.sleep(1)
+        to.sendto(b'x', (f'239.8.7.{i + 1}', 9))
+    wait_for('datagrams to new groups', lambda: counts(r)['tx_group'] - before['tx_group'] >= 8)
+    now = counts(r)
+    assert now['queue_full'] == before['queue_full'], (before, now)
 
 
 def switches(thread):
@@ -631,18 +653,18 @@ class Forger:
 
         self.socket = namespace.inside(raw)
 
-    def send(self, payload, kind=0x0800, src=None, src_qp=0x777, pkey=0xffff, qkey=0x80000B1B):
+    def send(self, payload, kind=0x0800, src=None, src_qp=0x777, pkey=0xffff, qkey=0x80000B1B, dst=None):
         body = struct.pack('!HH', kind, 0) + payload
-        self.send_raw(body, src or self.own, src_qp, pkey, qkey)
+        self.send_raw(body, src or self.own, src_qp, pkey, qkey, dst)
 
-    def send_raw(self, body, src, src_qp=0x777, pkey=0xffff, qkey=0x80000B1B):
+    def send_raw(self, body, src, src_qp=0x777, pkey=0xffff, qkey=0x80000B1B, dst=None):
         pad = -len(body) % 4
         deth = struct.pack('!II', qkey, src_qp)
         bth = struct.pack('!BBHII', 0x64, pad << 4, pkey, self.qpn, 0)
         rest = deth + body + bytes(pad)
         plen = 8 + len(bth) + len(rest) + 4
         udp = struct.pack('!HHH', 0xC000, 4791, plen)
-        addresses_ = struct.pack('!HBB', plen, 17, 64) + src + self.gid
+        addresses_ = struct.pack('!HBB', plen, 17, 64) + src + (dst or self.gid)
         masked = (b'\xff' * 8 + b'\x6f\xff\xff\xff' + addresses_[:3] + b'\xff' + addresses_[4:] + udp + b'\xff\xff' +
                   bth[:4] + b'\xff' + bth[5:] + rest)
         frame = (self.to + self.mac + b'\x86\xdd' + b'\x60\0\0\0' + addresses_ + udp + b'\0\0' + bth + rest +
@@ -664,9 +686,15 @@ def advert(src, dst, target, option):
 
 
 def hostile(lab):
-    """Each kind of bad datagram has its counter; none changes what the kernel believes."""
-    a, b, _ = pair(lab)
-    rb = lab.processes[-1]
+    """Each kind of bad datagram has its counter; none changes what the kernel believes, nor the netdev's session."""
+    a, b = two_hosts(lab, 4300)
+    routed = socket.inet_pton(socket.AF_INET6, 'fd22::2')
+    b.run('ip addr add fd22::2/64 dev eth nodad')
+    for n in a, b:
+        rb = rocid(lab, n, 'ab'[n is b])
+    addresses(a, 'rib0', 1)
+    addresses(b, 'rib0', 2)
+    sessions_ = counts(rb)['sessions']
     ping(a, '10.8.0.2')
     ping(a, 'fd08::2')
 
@@ -688,6 +716,11 @@ def hostile(lab):
         'bad_nd': [lambda: f.send(advert(a6, b6, a6, b'\x02\x01' + bytes(6)), 0x86DD),
                    lambda: f.send(advert(a6, b6, a6, b'\x02\x04' + bytes(22)), 0x86DD),
                    lambda: f.send(advert(a6, b6, a6, b'\x02\0' + bytes(22)), 0x86DD)],
+        'off_link': [lambda: f.send(arp(own, '10.8.0.1', '10.8.0.2'), 0x806, dst=routed),
+                     lambda: f.send(arp(lladdr(routed[:15] + b'\x01', 0x777), '10.8.0.1', '10.8.0.2'), 0x806,
+                                    src=routed[:15] + b'\x01', dst=routed)],
+        # More than 4,096 octets of payload: the port's frames may be so long, but no receive is.
+        'too_long': [lambda: f.send(b'\x45' + bytes(4092)), lambda: f.send(b'\x45' + bytes(4099))],
         'short': [lambda: f.send_raw(b'\x08', f.own), lambda: f.send_raw(b'\x08\0\0', f.own)],
         'type': [lambda: f.send(bytes(60), 0x8847)],
         'bad_ip': [lambda: f.send(b'\x60' + bytes(59)), lambda: f.send(b'\x45' + bytes(18))],
@@ -707,6 +740,7 @@ def hostile(lab):
     f.send(bytes(60), src=f.gid, src_qp=f.qpn)
     for reason in 'pkey', 'qkey', 'martian':
         wait_for(f'a drop by {reason}', lambda: dropped(reason) == 1)
+    assert counts(rb)['sessions'] == sessions_, counts(rb)
     # On a slow machine the kernel has forgotten some.
     assert all(known[ip] == mac for ip, mac in believed().items() if ip in known), (known, believed())
     ping(b, '10.8.0.1')

@@ -70,9 +70,11 @@ def counts(daemon):
     return found
 
 
-def under_way(daemon):
-    now = counts(daemon)
-    return now['tx_packets'] - now['rx_packets']
+def all_arrived(daemon):
+    """The counters of workers are read one after the other: one look may miss a packet that was sent meanwhile and count
+    another's arrival for it. Two equal ones do not."""
+    looks = [(now['tx_packets'], now['rx_packets']) for now in (counts(daemon), counts(daemon))]
+    return looks[0] == looks[1] and looks[0][0] == looks[0][1]
 
 
 def limited(daemon):
@@ -95,7 +97,7 @@ def stays(pair, limit, posting, remains):
         pair.steps.do(posting, POSTED, LENGTH)
         ended = int(pair.steps.ask('reset'))
         # A packet of the old connection that is still under way would be one of the new connection.
-        wait_until(lambda: under_way(pair.daemon) == 0, 'packets do not arrive')
+        wait_until(lambda: all_arrived(pair.daemon), 'packets do not arrive')
         pair.steps.do('connect')
         if ended < POSTED:
             break

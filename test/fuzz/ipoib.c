@@ -101,18 +101,27 @@ static void from_wire(
 	uint8_t ll[IPOIB_LLADDR_LEN], *area = calloc(1, all);
 	struct ipoib_addr from = sender(r);
 	struct ipoib_frame f;
+	struct ipoib_rx rx;
 
 	MUST(area);
 	ipoib_addr_put(ll, &from);
 	memcpy(area + 8, from.gid, 16);
+	memcpy(area + 24, own.own.gid, 16);
 	area[24] = r->b[4] ? 0xFE : 0xFF;
+	area[25] = r->b[4] == 6 ? 0 : area[25]; /* another address of the port */
 	ipoib_header_put(area + IPOIB_GRH_AREA, type_of(r));
 	memcpy(area + IPOIB_GRH_AREA + IPOIB_HLEN, bytes, len);
 	if (!r->b[5])
 		shape(r, area + IPOIB_GRH_AREA + IPOIB_HLEN, len, 3, ll);
-	if (ipoib_from_wire(s, area, all - r->b[5] % 8, from.qpn, r->b[4] == 4, now, &f)) {
+	rx = (struct ipoib_rx){.area = area,
+		.len = all - r->b[5] % 8,
+		.src_qp = from.qpn,
+		.vid = r->b[4] == 5,
+		.ip4 = r->b[4] == 4};
+	if (ipoib_from_wire(s, &rx, now, &f)) {
 		MUST(f.at >= area && f.at + f.len <= area + all && f.len >= ETH);
 		MUST((f.at[6] & 3) == 2);
+		MUST(!rx.vid && !rx.ip4 && r->b[4] != 6);
 	}
 	free(area);
 }

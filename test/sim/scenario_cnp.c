@@ -116,7 +116,7 @@ static const struct scenario row[] = {
 	FORGED("cnp_with_wrong_icrc", "ICRC-11", CNP_ICRC, COUNT(A, rp_cnp_ignored, NONE),
 		DROPS(A, ICRC, N(2))),
 	FORGED("cnp_over_rocev1", "CNP-16", CNP_ROCEV1, COUNT(A, rp_cnp_ignored, N(2)),
-		DROPS(A, QP_TYPE, N(2))),
+		DROPS(A, CNP_UNMANAGED, N(2))),
 	{
 		/* the peer's are believed, in ERR no longer */
 		.name = "cnp_in_error",

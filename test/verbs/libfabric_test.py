@@ -19,7 +19,7 @@ DATAGRAM = 4096
 # two such runs all SENDs of both ends were acknowledged 0.3 and 13 ms before the DREQ. So what is flushed should be a
 # receive that stayed posted, when libfabric's own thread disconnects; nobody has followed it inside libfabric.
 DISCONNECTED = 'Work Request Flushed Error'
-TRIES = 20
+TRIES = 5
 CONTROL_PORT = ':B9E8 '  # 47592, in hexadecimal as /proc/net/tcp has it
 
 

@@ -124,12 +124,26 @@ static void resolved(struct neigh_query *q, int err, const char *why)
 		ah_release(o);
 }
 
-static int find_way(struct session *s, struct ah_obj *o, const struct request *q, struct reply *r)
+/* The kernel continues to look for the neighbour. */
+static int not_yet(struct session *s, struct ah_obj *o, struct reply *r)
+{
+	char gid[GID_TEXT];
+
+	neigh_cancel(&o->query);
+	quota_give_one(s, CTL_LOOKUPS);
+	return refuse(r->why, -EAGAIN, "%s is not known yet, the kernel asks for it: try again",
+		gid_text(o->key.dgid, gid));
+}
+
+static int find_way(
+	struct session *s, struct ah_obj *o, const struct request *q, bool at_once, struct reply *r)
 {
 	int err;
 
 	o->query = (struct neigh_query){.done = resolved};
 	err = av_find(s, &o->key, &o->query, &o->spec.local, r->why);
+	if (err == DEFERRED && at_once)
+		return not_yet(s, o, r);
 	if (err == DEFERRED) {
 		o->resolving = true;
 		o->request = q->msg;
@@ -171,6 +185,8 @@ int cmd_create_ah(struct session *s, const struct request *q, struct reply *r)
 	pd = object_named(&s->pds, in.pd, "protection domain", r);
 	if (!pd)
 		return -EINVAL;
+	if (in.flags & ~(uint32_t)ABI_AH_AT_ONCE)
+		return refuse(r->why, -EINVAL, "flags %#x has unknown bits: set 0", in.flags);
 	err = check(s, &in.attr, &key, r->why);
 	if (!err)
 		err = quota_take_one(s, CTL_AHS, r->why);
@@ -188,7 +204,7 @@ int cmd_create_ah(struct session *s, const struct request *q, struct reply *r)
 	pd->users++;
 	list_push(&s->ahs, &o->node);
 	gid_hold_set(&o->hold, &s->ctl->net->port[key.port].gids, key.sgid);
-	err = find_way(s, o, q, r);
+	err = find_way(s, o, q, in.flags & ABI_AH_AT_ONCE, r);
 	if (err < 0)
 		ah_release(o);
 	return err;

@@ -390,6 +390,7 @@ static const struct field fields[] = {
 	S(abi_create_ah),
 	F(abi_create_ah, pd),
 	F(abi_create_ah, attr),
+	F(abi_create_ah, flags),
 	S(abi_handle_reply),
 	F(abi_handle_reply, handle),
 };

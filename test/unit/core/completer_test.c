@@ -47,6 +47,37 @@ static void completer_rx__one_ack_completes_2_23_packets(void **state)
 	assert_string_equal(lone_cqes(&l), "S1:OK S2:OK");
 }
 
+/* With nothing left to send, a QP whose application rings before it posts more needs no turn. */
+static void completer_rx__an_ack_of_all_gives_no_turn(void **state)
+{
+	lone_start(&l);
+	lone_post(&l, ABI_WR_SEND, 1, 4, 0);
+	lone_post(&l, ABI_WR_SEND, 2, 4, 0);
+	lone_tx(&l);
+	for (unsigned i = 0; i < 2; i++) {
+		lone_ack(&l, SQ_PSN + i, 1 + i);
+		assert_true(list_empty(&l.qp->qp->ready));
+	}
+	assert_string_equal(lone_cqes(&l), "S1:OK S2:OK");
+	lone_post(&l, ABI_WR_SEND, 3, 4, 0);
+	assert_string_equal(lone_tx(&l), "SEND_ONLY@202+4!");
+}
+
+/* It does need one while packets are to be sent again, although it has found its ring empty. */
+static void completer_rx__an_ack_lets_it_resend_more(void **state)
+{
+	l.spec.window = 16;
+	lone_start(&l);
+	lone_post(&l, ABI_WR_RDMA_WRITE, 1, 16 * 256, 0);
+	lone_tx(&l);
+	assert_true(l.qp->qp->req.rings);
+	lone_nak(&l, 0x60, SQ_PSN, 0); /* all is lost, and the window is halved */
+	lone_tx(&l);
+	assert_int_equal(l.packets, 16 + 8);
+	lone_ack(&l, SQ_PSN + 7, 0);
+	assert_string_not_equal(lone_tx(&l), "");
+}
+
 /* proves REQ-13 */
 static void completer_rx__unsignaled_completes_silently(void **state)
 {
@@ -264,6 +295,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(completer_rx__one_ack_completes_all_before_it),
 		T(completer_rx__one_ack_completes_2_23_packets),
+		T(completer_rx__an_ack_of_all_gives_no_turn),
+		T(completer_rx__an_ack_lets_it_resend_more),
 		T(completer_rx__unsignaled_completes_silently),
 		T(completer_rx__sq_sig_all_signals_everything),
 		T(completer_rx__ignores_ghosts),

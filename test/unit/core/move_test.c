@@ -309,6 +309,51 @@ static void observe_queue__counts_runs(void **state)
 
 #define T(name) cmocka_unit_test_setup_teardown(name, lone_setup, teardown)
 
+/* --- the first line --------------------------------------------------------------------- */
+
+/* A request of each kind by the peer and by the QP. */
+static void one_of_each(unsigned round)
+{
+	static const uint8_t theirs[] = {0x0A, 0x0C, 0x04}; /* WRITE, READ, SEND */
+	uint32_t psn = RQ_PSN + 3 * round, own = SQ_PSN + 2 * round;
+
+	lone_recv(&l, 7, 0, 64);
+	for (unsigned i = 0; i < ARRAY_SIZE(theirs); i++) {
+		lone_rx(&l, &(struct shot){.opcode = theirs[i],
+				    .psn = psn + i,
+				    .ackreq = true,
+				    .va = app_va(l.mr, 0),
+				    .rkey = l.mr->mr.key,
+				    .dma_len = 16,
+				    .len = theirs[i] == 0x0C ? 0 : 16,
+				    .queue = (uint8_t)(1 + round % 2)});
+		assert_string_not_equal(lone_tx(&l), "");
+	}
+	lone_post(&l, ABI_WR_RDMA_WRITE, 1, 16, 0);
+	lone_post(&l, ABI_WR_RDMA_READ, 2, 16, 0);
+	assert_string_not_equal(lone_tx(&l), "");
+	lone_ack(&l, own, 2 * round + 1);
+	lone_response(&l, 0x10, own + 1, 16);
+	assert_string_equal(lone_cqes(&l), "S1:OK S2:OK R7:OK+16");
+}
+
+/* Other workers read the first line of a QP for each packet to it or from it (decision 0153), so
+ * no packet may change it. */
+static void first_line__packets_leave_it(void **state)
+{
+	uint8_t line[CACHE_LINE];
+
+	start();
+	one_of_each(0); /* the first request raises COMM_EST */
+	memcpy(line, l.qp->qp, sizeof(line));
+	for (unsigned round = 1; round < 4; round++) {
+		one_of_each(round);
+		assert_memory_equal(l.qp->qp, line, sizeof(line));
+	}
+	assert_int_equal(offsetof(struct qp, owner) / CACHE_LINE, 0);
+	assert_int_equal(offsetof(struct qp, epoch) / CACHE_LINE, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -323,6 +368,7 @@ int main(void)
 		T(qp_complete__numbers_go_on),
 		T(qp_complete__numbers_begin_anew_with_reset),
 		T(observe_queue__counts_runs),
+		T(first_line__packets_leave_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -110,6 +110,29 @@ static void modify_qp__kernel_finds_the_peer(void **state)
 	}
 }
 
+/* The kernel is asked, and the session is not made to wait for it. */
+static void create_ah__at_once(void **state)
+{
+	struct abi_create_ah in = {.pd = pd,
+		.attr = {.port = 1, .is_global = 1, .hop_limit = 1, .sgid_index = 1},
+		.flags = ABI_AH_AT_ONCE};
+	struct answer a;
+	int err;
+
+	memcpy(in.attr.dgid, peer4, 16);
+	memset(in.attr.dmac, 0xFF, 6);
+	netns_run("ip neigh flush dev " NETNS_OURS);
+	err = client_call(c.sock, ABI_CREATE_AH, &in, sizeof(in), -1, &a);
+	assert_int_equal(err, -EAGAIN);
+	for (unsigned i = 0; i < 30000 && err == -EAGAIN; i++) {
+		usleep(1000);
+		err = client_call(c.sock, ABI_CREATE_AH, &in, sizeof(in), -1, &a);
+	}
+	assert_int_equal(err, 0);
+	in.flags = 2 * ABI_AH_AT_ONCE;
+	assert_int_equal(client_call(c.sock, ABI_CREATE_AH, &in, sizeof(in), -1, &a), -EINVAL);
+}
+
 static void modify_qp__by_a_gateway(void **state)
 {
 	struct abi_create_qp_reply qp = client_qp(&c, pd, cq);
@@ -293,6 +316,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(modify_qp__kernel_finds_the_peer, setup, teardown),
 		cmocka_unit_test_setup_teardown(modify_qp__by_a_gateway, setup, teardown),
+		cmocka_unit_test_setup_teardown(create_ah__at_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(modify_qp__others_do_not_wait, setup, teardown),
 		cmocka_unit_test_setup_teardown(modify_qp__destroyed_meanwhile, setup, teardown),
 		cmocka_unit_test_setup_teardown(modify_qp__session_ends_meanwhile, setup, teardown),

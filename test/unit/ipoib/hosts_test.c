@@ -7,7 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "arp.h"
+#include "bits.h"
 #include "link.h"
+#include "nd.h"
 
 #define S 1000000000ull
 
@@ -102,6 +105,81 @@ static void probe__not_of_a_peer_that_is_heard(void **state)
 	assert_int_equal(l.host[1].got, 300);
 }
 
+/* Host 1 is silent, and is asked again. @return the type of the probe, whose packet is in @p room
+ */
+static uint16_t next_probe(uint8_t *room)
+{
+	struct ipoib_tx tx;
+
+	l.now = ipoib_deadline(l.host[0].s);
+	assert_true(ipoib_next(l.host[0].s, room, l.now, &tx));
+	assert_int_equal(tx.qpn, 0xFFFFFF);
+	memmove(room, tx.at, tx.len);
+	return get_be16(room);
+}
+
+/* The address of this host may be another host's by now, or of a network that the peer does not
+ * have here. */
+static void probe__names_no_address_of_ours(void **state)
+{
+	static uint8_t room[IPOIB_PACKET_MAX];
+	struct ipoib_addr sender, target;
+	struct arp a;
+
+	host_arp(&l, 0, 1);
+	memcpy(l.host[2].ip, l.host[0].ip, 4); /* claims it */
+	host_arp(&l, 2, 0);
+	link_run(&l, 1);
+	assert_int_equal(host_count(&l, 0, IPOIB_DUPLICATE), 1);
+	l.host[1].silent = true;
+	l.now += S;
+	host_ip(&l, 0, 1);
+	assert_int_equal(next_probe(room), IPOIB_ARP);
+	assert_true(arp_read_ipoib(&a, room + IPOIB_HLEN, ARP_IPOIB_LEN, &sender, &target));
+	assert_int_equal(a.op, ARP_REQUEST);
+	assert_int_equal(get_be32(a.sender_ip), 0);
+	assert_memory_equal(a.target_ip, l.host[1].ip, 4);
+	assert_true(ipoib_addr_same(&sender, &l.host[0].cfg.own));
+}
+
+/* Hosts 0 and 1 solicit each other: both have an IPv6 address. */
+static void solicit_each_other(const uint8_t ip6[HOSTS][16])
+{
+	uint8_t p[ROOM], frame[ROOM];
+	uint32_t len;
+
+	ipoib_header_put(p, IPOIB_IP6);
+	len = nd_solicit(p + IPOIB_HLEN, ip6[1], ip6[0], &l.host[1].cfg.own);
+	assert_true(host_datagram(&l, 0, &l.host[1].cfg.own, true, p, IPOIB_HLEN + len));
+	len = nd_solicit(p, ip6[0], ip6[1], &l.host[0].cfg.own);
+	len = nd_write(frame + 14, ROOM - 14, p, ND_ETH_UNITS, l.host[0].cfg.mac);
+	memset(frame, 0x33, 6);
+	put_be16(frame + 12, IPOIB_IP6);
+	host_frame(&l, 0, frame, 14 + len);
+	link_run(&l, 1);
+}
+
+/* A peer that has lost its IPv4 address is found by the other. */
+static void probe__by_both_families(void **state)
+{
+	static const uint8_t ip6[HOSTS][16] = {
+		{0x20, 1, 0xD, 0xB8, [15] = 1}, {0x20, 1, 0xD, 0xB8, [15] = 2}};
+	static uint8_t room[IPOIB_PACKET_MAX];
+	struct nd nd;
+
+	host_arp(&l, 0, 1);
+	solicit_each_other(ip6);
+	l.host[1].silent = true;
+	l.now += S;
+	host_ip(&l, 0, 1);
+	assert_int_equal(next_probe(room), IPOIB_ARP);
+	l.now += IPOIB_PROBE_NS;
+	assert_int_equal(next_probe(room), IPOIB_IP6);
+	assert_true(nd_read(&nd, room + IPOIB_HLEN, 40 + 24 + 8 * IPOIB_ND_UNITS, IPOIB_ND_UNITS));
+	assert_memory_equal(nd.target, ip6[1], 16);
+	assert_memory_equal(room + IPOIB_HLEN + 8, ip6[0], 16);
+}
+
 /* A peer that says its new address itself is known at once. */
 static void restart__announced(void **state)
 {
@@ -157,6 +235,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(restart__peer_is_away, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			probe__not_of_a_peer_that_is_heard, setup, teardown),
+		cmocka_unit_test_setup_teardown(probe__names_no_address_of_ours, setup, teardown),
+		cmocka_unit_test_setup_teardown(probe__by_both_families, setup, teardown),
 		cmocka_unit_test_setup_teardown(restart__announced, setup, teardown),
 		cmocka_unit_test_setup_teardown(loss__of_one_in_three, setup, teardown),
 		cmocka_unit_test_setup_teardown(duplicate__address, setup, teardown),

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <arpa/inet.h>
@@ -28,6 +29,25 @@ static int teardown(void **state)
 {
 	link_fini(&l);
 	return 0;
+}
+
+/* A request for @p target. */
+static uint32_t arp_for(
+	uint8_t *p, const struct ipoib_addr *sender, const char *ip, const uint8_t target[4])
+{
+	static const struct ipoib_addr none;
+	struct arp a = {.op = ARP_REQUEST};
+
+	memcpy(a.target_ip, target, 4);
+	inet_pton(AF_INET, ip, a.sender_ip);
+	ipoib_header_put(p, IPOIB_ARP);
+	arp_write_ipoib(p + IPOIB_HLEN, &a, sender, &none);
+	return IPOIB_HLEN + ARP_IPOIB_LEN;
+}
+
+static uint32_t arp_of(uint8_t *p, const struct ipoib_addr *sender, const char *ip)
+{
+	return arp_for(p, sender, ip, (uint8_t[]){10, 0, 0, 99});
 }
 
 /* A datagram of type @p type with @p len octets of IP, from host 1 to host 0. */
@@ -88,8 +108,6 @@ static void from_wire__too_short_or_too_long(void **state)
 	assert_true(host_datagram(&l, 0, &from, false, p, IPOIB_HLEN + 2044));
 	assert_false(host_datagram(&l, 0, &from, false, p, IPOIB_HLEN + 2045));
 	assert_int_equal(host_count(&l, 0, IPOIB_LONG), 1);
-	ipoib_set_mtu(l.host[0].s, 2045);
-	assert_true(host_datagram(&l, 0, &from, false, p, IPOIB_HLEN + 2045));
 }
 
 static void from_wire__another_mac(void **state)
@@ -99,6 +117,30 @@ static void from_wire__another_mac(void **state)
 	ipoib_set_mac(l.host[0].s, mac);
 	assert_true(ip_datagram(IPOIB_IP4, 0, 4, 20));
 	assert_memory_equal(l.host[0].last, mac, 6);
+}
+
+/* The QP takes datagrams to any GID of its port: the link is that of one of them. */
+static void from_wire__off_link(void **state)
+{
+	const struct ipoib_addr honest = l.host[1].cfg.own;
+	struct ipoib_addr from = honest;
+	uint8_t p[ROOM];
+	uint32_t len = arp_of(p, &from, "10.0.0.2");
+
+	l.vid = 5;
+	assert_false(host_datagram(&l, 0, &from, false, p, len));
+	assert_false(host_datagram(&l, 0, &from, true, p, len));
+	l.vid = 0;
+	memcpy(from.gid, (uint8_t[16]){0x20, 1, 0xD, 0xB8, [15] = 2},
+		16); /* of a router's far side */
+	assert_false(host_datagram(&l, 0, &from, false, p, arp_of(p, &from, "10.0.0.2")));
+	assert_false(host_datagram(&l, 0, &from, true, p, len));
+	l.host[0].cfg.own.gid[15] = 99; /* to another GID of the port */
+	assert_false(host_datagram(&l, 0, &honest, false, p, len));
+	l.host[0].cfg.own.gid[15] = 1;
+	assert_int_equal(host_count(&l, 0, IPOIB_OFF_LINK), 5);
+	assert_int_equal(ipoib_neighs(l.host[0].s), 0);
+	assert_true(host_datagram(&l, 0, &honest, false, p, arp_of(p, &honest, "10.0.0.2")));
 }
 
 /* A group's sender gets its own datagrams back. */
@@ -136,17 +178,6 @@ static void from_wire__groups_of_ethernet(void **state)
 
 /* --- ARP and ND of others ------------------------------------------------------------------------
  */
-
-static uint32_t arp_of(uint8_t *p, const struct ipoib_addr *sender, const char *ip)
-{
-	static const struct ipoib_addr none;
-	struct arp a = {.op = ARP_REQUEST, .target_ip = {10, 0, 0, 99}};
-
-	inet_pton(AF_INET, ip, a.sender_ip);
-	ipoib_header_put(p, IPOIB_ARP);
-	arp_write_ipoib(p + IPOIB_HLEN, &a, sender, &none);
-	return IPOIB_HLEN + ARP_IPOIB_LEN;
-}
 
 static void arp__forged(void **state)
 {
@@ -215,6 +246,16 @@ static void claim(const struct ipoib_addr *from, const char *ip, uint8_t mac[6])
 	memcpy(mac, l.host[0].last + 6, 6);
 }
 
+/* It is known by so many addresses that the first is forgotten. */
+static void claim_many(const struct ipoib_addr *from)
+{
+	uint8_t mac[6];
+
+	for (unsigned i = 0; i < NEIGH_IPS; i++)
+		claim(from, (const char *[]){"10.0.1.1", "10.0.1.2", "10.0.1.3", "10.0.1.4"}[i],
+			mac);
+}
+
 /* @return the QPN that a packet to the MAC goes to. */
 static uint32_t qpn_behind(const uint8_t mac[6])
 {
@@ -234,6 +275,7 @@ static void restart__of_a_peer_with_several_addresses(void **state)
 	uint8_t before[6], first[6], second[6];
 
 	claim(&peer, "10.0.0.2", first);
+	claim_many(&peer);
 	claim(&peer, "10.0.0.3", before);
 	assert_memory_equal(first, before, 6);
 	assert_int_equal(qpn_behind(before), peer.qpn);
@@ -248,6 +290,22 @@ static void restart__of_a_peer_with_several_addresses(void **state)
 	assert_int_equal(host_count(&l, 0, IPOIB_RESTARTED), 1);
 }
 
+/* The order in which it claims its addresses does not matter: it keeps its MAC. */
+static void restart__keeps_the_mac_of_each_address(void **state)
+{
+	struct ipoib_addr peer = l.host[1].cfg.own;
+	uint8_t before[6], after[6];
+
+	claim(&peer, "10.0.0.2", before);
+	claim(&peer, "10.0.0.3", before);
+	peer.qpn = 0x4321;
+	claim(&peer, "10.0.0.2", after);
+	assert_memory_equal(after, before, 6);
+	claim(&peer, "10.0.0.3", after);
+	assert_memory_equal(after, before, 6);
+	assert_int_equal(qpn_behind(before), 0x4321);
+}
+
 /* A packet of the peer counts for each of its entries: none is asked for. */
 static void restart__all_entries_of_a_peer_are_heard(void **state)
 {
@@ -255,6 +313,7 @@ static void restart__all_entries_of_a_peer_are_heard(void **state)
 	uint8_t p[ROOM] = {8, 0, 0, 0, 0x45}, one[6], two[6];
 
 	claim(&peer, "10.0.0.2", one);
+	claim_many(&peer);
 	claim(&peer, "10.0.0.3", one);
 	peer.qpn = 0x4321;
 	claim(&peer, "10.0.0.2", two);
@@ -341,6 +400,50 @@ static void flood__of_claims_is_bounded(void **state)
 	}
 	assert_int_equal(host_count(&l, 0, IPOIB_EVICTED), 4 * NEIGH_MAX + 2);
 	assert_true(host_ip(&l, 0, 1)); /* packets were sent to it: it stays */
+}
+
+/* The kernel answers each forged request. That makes none of their senders known: those that have a
+ * handle stay. */
+static void flood__of_requests_leaves_known_peers(void **state)
+{
+	uint8_t p[ROOM];
+
+	for (unsigned k = 1; k < HOSTS; k++) {
+		host_arp(&l, 0, k);
+		link_run(&l, 1);
+		host_ip(&l, 0, k);
+		link_run(&l, 1);
+	}
+	l.host[0].deaf = true;
+	for (uint32_t i = 0; i < 2 * NEIGH_MAX; i++) {
+		struct ipoib_addr a = {.gid = {0xFE, 0x80, 1}, .qpn = 2 + i};
+
+		put_be32(a.gid + 12, i);
+		host_datagram(&l, 0, &a, true, p, arp_for(p, &a, "10.0.0.77", l.host[0].ip));
+		link_run(&l, 1);
+	}
+	for (unsigned k = 1; k < HOSTS; k++)
+		assert_true(host_ip(&l, 0, k));
+}
+
+/* One host may claim any number of QPNs: it takes places of its own only. */
+static void flood__of_qpns_of_one_gid(void **state)
+{
+	struct ipoib_addr a = l.host[2].cfg.own;
+	uint8_t p[ROOM];
+
+	host_arp(&l, 0, 2);
+	host_ip(&l, 0, 2);
+	link_run(&l, 1);
+	for (uint32_t i = 0; i < NEIGH_MAX; i++) {
+		char ip[16];
+
+		a.qpn = 1000 + i; /* with one IP address it would be a peer that restarts */
+		snprintf(ip, sizeof(ip), "10.7.%u.%u", i / 256, i % 256);
+		host_datagram(&l, 0, &a, true, p, arp_of(p, &a, ip));
+	}
+	assert_true(ipoib_neighs(l.host[0].s) <= NEIGH_PER_GID + 1); /* and everybody's group */
+	assert_true(host_ip(&l, 0, 2));
 }
 
 /* --- frames of the kernel ------------------------------------------------------------------------
@@ -490,6 +593,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(from_wire__header, setup, teardown),
 		cmocka_unit_test_setup_teardown(from_wire__too_short_or_too_long, setup, teardown),
+		cmocka_unit_test_setup_teardown(from_wire__off_link, setup, teardown),
 		cmocka_unit_test_setup_teardown(from_wire__own, setup, teardown),
 		cmocka_unit_test_setup_teardown(from_wire__another_mac, setup, teardown),
 		cmocka_unit_test_setup_teardown(from_wire__groups_of_ethernet, setup, teardown),
@@ -499,10 +603,15 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			restart__of_a_peer_with_several_addresses, setup, teardown),
 		cmocka_unit_test_setup_teardown(
+			restart__keeps_the_mac_of_each_address, setup, teardown),
+		cmocka_unit_test_setup_teardown(
 			restart__all_entries_of_a_peer_are_heard, setup, teardown),
 		cmocka_unit_test_setup_teardown(nd__forged_and_malformed, setup, teardown),
 		cmocka_unit_test_setup_teardown(nd__after_extension_headers, setup, teardown),
 		cmocka_unit_test_setup_teardown(flood__of_claims_is_bounded, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			flood__of_requests_leaves_known_peers, setup, teardown),
+		cmocka_unit_test_setup_teardown(flood__of_qpns_of_one_gid, setup, teardown),
 		cmocka_unit_test_setup_teardown(from_kernel__refuses, setup, teardown),
 		cmocka_unit_test_setup_teardown(from_kernel__groups, setup, teardown),
 		cmocka_unit_test_setup_teardown(unresolved__waits_within_limits, setup, teardown),

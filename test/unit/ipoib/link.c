@@ -103,14 +103,16 @@ bool host_datagram(struct link *l, unsigned i, const struct ipoib_addr *from, bo
 {
 	uint8_t area[ROOM] = {0};
 	struct ipoib_frame f;
+	struct ipoib_rx rx;
 
 	memcpy(area + 8, from->gid, 16);
 	memcpy(area + 24, l->host[i].cfg.own.gid, 16);
 	if (group)
 		area[24] = 0xFF;
 	memcpy(area + IPOIB_GRH_AREA, payload, len);
-	if (!ipoib_from_wire(
-		    l->host[i].s, area, IPOIB_GRH_AREA + len, from->qpn, false, l->now, &f))
+	rx = (struct ipoib_rx){
+		.area = area, .len = IPOIB_GRH_AREA + len, .src_qp = from->qpn, .vid = l->vid};
+	if (!ipoib_from_wire(l->host[i].s, &rx, l->now, &f))
 		return false;
 	kernel(l, i, &f);
 	return true;

@@ -25,6 +25,7 @@ struct host {
 struct link {
 	struct host host[HOSTS];
 	uint64_t now;
+	uint16_t vid;  /* of frames that come by host_datagram() */
 	unsigned lose; /* one datagram of this many; 0: none */
 	unsigned sent;
 	unsigned asked; /* address handles made */

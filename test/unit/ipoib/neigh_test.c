@@ -85,8 +85,7 @@ static void neigh_rebind__keeps_the_mac(void **state)
 	uint8_t mac[6];
 
 	assert_null(neigh_of_ip(&t, a.gid, ip, 4));
-	memcpy(n->ip4, ip, 4);
-	n->has_ip4 = true;
+	neigh_claim(n, ip, 4);
 	memcpy(mac, n->mac, 6);
 	assert_ptr_equal(neigh_of_ip(&t, a.gid, ip, 4), n);
 	assert_null(neigh_of_ip(&t, a.gid, other, 4));
@@ -95,6 +94,32 @@ static void neigh_rebind__keeps_the_mac(void **state)
 	assert_null(neigh_of_addr(&t, &a));
 	assert_ptr_equal(neigh_of_addr(&t, &b), n);
 	assert_ptr_equal(neigh_of_mac(&t, mac), n);
+}
+
+/* Its latest addresses are known, of both families. */
+static void neigh_claim__several(void **state)
+{
+	struct ipoib_addr a = addr(1, 2);
+	struct neigh *n = neigh_add(&t, &a, false);
+	uint8_t ip[16] = {0};
+
+	for (uint8_t i = 0; i < NEIGH_IPS; i++) {
+		ip[0] = i;
+		neigh_claim(n, ip, 4);
+		neigh_claim(n, ip, 16);
+	}
+	ip[0] = 0;
+	neigh_claim(n, ip, 4); /* again: the latest now */
+	ip[0] = 99;
+	neigh_claim(n, ip, 4);
+	neigh_claim(n, ip, 16);
+	assert_int_equal(n->ip4[0][0], 99);
+	assert_int_equal(n->nip4, NEIGH_IPS);
+	for (uint8_t i = 0; i < NEIGH_IPS; i++) {
+		ip[0] = i;
+		assert_int_equal(neigh_of_ip(&t, a.gid, ip, 4) == n, i != 1);
+		assert_int_equal(neigh_of_ip(&t, a.gid, ip, 16) == n, i != 0);
+	}
 }
 
 /* No more than NEIGH_MAX; those that nothing was sent to leave first, then the oldest. */
@@ -137,6 +162,7 @@ int main(void)
 		cmocka_unit_test_setup(neigh_add__is_found, setup),
 		cmocka_unit_test_setup(neigh_add__two_of_one_mac, setup),
 		cmocka_unit_test_setup(neigh_rebind__keeps_the_mac, setup),
+		cmocka_unit_test_setup(neigh_claim__several, setup),
 		cmocka_unit_test_setup(neigh_oldest__unused_first, setup),
 	};
 

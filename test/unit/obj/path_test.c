@@ -113,6 +113,7 @@ static void path_write__ipv4(void **state)
 	uint32_t sum;
 	uint8_t *bth;
 
+	memset(f, 0xEE, sizeof(f));
 	path_init(&p, &s);
 	for (uint32_t rest = 16; rest < 4200; rest += 61) {
 		bth = path_write(&p, f, (uint16_t)rest, (uint16_t)(rest * 77));
@@ -171,6 +172,7 @@ static void path_write__ipv6_in_a_vlan(void **state)
 	uint8_t f[FRAME_MAX];
 	struct path p;
 
+	memset(f, 0xEE, sizeof(f));
 	v6.vid = 100;
 	s.pcp = 3;
 	s.flow_label = 0x12345;
@@ -370,6 +372,7 @@ static void path_write__rocev1(void **state)
 	uint8_t f[FRAME_MAX];
 	struct path p;
 
+	memset(f, 0xEE, sizeof(f));
 	path_init(&p, &s);
 	assert_int_equal(path_write(&p, f, 100, 7) - f, 54);
 	assert_int_equal(get_be16(f + 12), 0x8915);

@@ -228,6 +228,23 @@ static void options_resolve__refuses_what_is_unknown_or_said_twice(void **state)
 	assert_non_null(strstr(why, "port 3 is eth0: give --tap"));
 }
 
+/* The kernel would refuse them again and again, long after the start. */
+static void options_set__names_of_netdevs(void **state)
+{
+	static const char *const bad[] = {"a/b", "a:b", "rib%d", ".", "..", "a b", ""};
+	char reason[VALUE_MAX], value[64];
+
+	options_init(&o);
+	for (unsigned i = 0; i < ARRAY_SIZE(bad); i++) {
+		snprintf(value, sizeof(value), "0,name=%s", bad[i]);
+		assert_int_equal(options_set(&o, "ipoib", value, reason), -EINVAL);
+		snprintf(value, sizeof(value), "0=%s", bad[i]);
+		assert_int_equal(options_set(&o, "tap", value, reason), -EINVAL);
+	}
+	assert_int_equal(options_set(&o, "ipoib", "0,name=rib-0_a", reason), 0);
+	assert_int_equal(options_set(&o, "tap", "0=roce.7", reason), 0);
+}
+
 static void options_set__limits_of_lists(void **state)
 {
 	char reason[VALUE_MAX];
@@ -256,6 +273,7 @@ int main(void)
 		cmocka_unit_test(options_parse__names_what_is_wrong),
 		cmocka_unit_test(options_resolve__puts_numbers_for_names),
 		cmocka_unit_test(options_resolve__refuses_what_is_unknown_or_said_twice),
+		cmocka_unit_test(options_set__names_of_netdevs),
 		cmocka_unit_test(options_set__limits_of_lists),
 	};
 

@@ -246,6 +246,16 @@ static void expect_qpn__of_any_frame(void **state)
 	assert_int_equal(expect_qpn(f.b), 0xABCDEF);
 }
 
+static void expect_opcode__of_a_frame(void **state)
+{
+	static const uint8_t codes[] = {OP_ACKNOWLEDGE, OP_READ_RESP_ONLY, OP_WRITE_ONLY};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(codes); i++)
+		assert_ptr_equal(expect_opcode(frame_of(NET_IPV4, codes[i], 32).b),
+			opcode_row(OPC_RC | codes[i]));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -258,6 +268,7 @@ int main(void)
 		cmocka_unit_test(expect_nothing__no_frame),
 		cmocka_unit_test(expect_may__other_frames),
 		cmocka_unit_test(expect_qpn__of_any_frame),
+		cmocka_unit_test(expect_opcode__of_a_frame),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Address handles. The port's kernel resolves the GIDs of peers, several at a time: rocid says at
+ * once whether it has found one (ABI_AH_AT_ONCE) and is asked again after a pause. So those who
+ * claim to be where nobody answers, for which the kernel waits for seconds, delay nobody else. */
+#include <errno.h>
+#include <string.h>
+#include "rib_impl.h"
+
+/* How long a peer is asked for: as long as the kernel asks. */
+#define PATIENCE_MS    3000u
+#define PAUSE_FIRST_MS 1u
+#define PAUSE_LAST_MS  256u
+/* Peers that the kernel is asked for: as many at once, then one per pause. Each is an entry of its
+ * table of neighbours for some seconds, and the table has 1,024, for all of the host. */
+#define BEGIN_AT_ONCE  32u
+#define BEGIN_PAUSE_MS 10u
+
+static void answer(struct rib *r, struct rib_job *job, struct roci_ah *ah)
+{
+	job->ah = ah;
+	rib_jobs_put(r, &r->answered, job);
+	rib_wake(r->wake);
+}
+
+/* The place of the last is that of @p w. */
+static void end(struct rib_asking *a, struct rib_wanted *w)
+{
+	*w = a->wanted[--a->n];
+}
+
+/* @return whether there is an answer. */
+static bool try(struct rib *r, struct rib_wanted *w, uint64_t now)
+{
+	struct roci_ah *ah = rib_handle(r, w->job.ask.gid);
+
+	if (!ah && errno == EAGAIN && now < w->until) {
+		w->due = now + w->pause;
+		w->pause = w->pause < PAUSE_LAST_MS ? 2 * w->pause : PAUSE_LAST_MS;
+		return false;
+	}
+	answer(r, &w->job, ah);
+	return true;
+}
+
+static void groups(struct rib *r)
+{
+	struct rib_job job;
+
+	while (rib_jobs_take(r, &r->asked_groups, &job))
+		answer(r, &job, rib_handle(r, job.ask.gid));
+}
+
+/* Of too many the one that was asked for longest has no answer. */
+static struct rib_wanted *make_room(struct rib *r, struct rib_asking *a)
+{
+	struct rib_wanted *oldest = &a->wanted[0];
+
+	if (a->n < RIB_ASKING)
+		return &a->wanted[a->n++];
+	for (uint32_t i = 1; i < a->n; i++)
+		if (a->wanted[i].until < oldest->until)
+			oldest = &a->wanted[i];
+	answer(r, &oldest->job, NULL);
+	return oldest;
+}
+
+/* The youngest first: a flood of claims delays those least who come in its middle. */
+static void begin(struct rib *r, struct rib_asking *a, uint64_t now)
+{
+	struct rib_job job;
+
+	while (a->begin_next <= now + BEGIN_AT_ONCE * BEGIN_PAUSE_MS &&
+		rib_jobs_take_youngest(r, &r->asked, &job)) {
+		struct rib_wanted *w = make_room(r, a);
+
+		*w = (struct rib_wanted){
+			.job = job, .until = now + PATIENCE_MS, .pause = PAUSE_FIRST_MS};
+		a->begin_next = (a->begin_next > now ? a->begin_next : now) + BEGIN_PAUSE_MS;
+		if (try(r, w, now))
+			end(a, w);
+	}
+}
+
+static void ask_again(struct rib *r, struct rib_asking *a, uint64_t now)
+{
+	for (uint32_t i = 0; i < a->n;)
+		if (a->wanted[i].due <= now && try(r, &a->wanted[i], now))
+			end(a, &a->wanted[i]);
+		else
+			i++;
+}
+
+int rib_make_handles(struct rib *r, struct rib_asking *a, int longest_ms)
+{
+	uint64_t now = rib_now_ms(), first = now + (uint64_t)longest_ms;
+
+	if (!atomic_load(&r->helping))
+		return 0;
+	groups(r);
+	ask_again(r, a, now);
+	begin(r, a, now);
+	for (uint32_t i = 0; i < a->n; i++)
+		first = a->wanted[i].due < first ? a->wanted[i].due : first;
+	if (rib_jobs_any(r, &r->asked) && now + BEGIN_PAUSE_MS < first)
+		first = now + BEGIN_PAUSE_MS;
+	return (int)(first > now ? first - now : 0);
+}
