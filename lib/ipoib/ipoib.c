@@ -11,7 +11,9 @@
 
 /** A packet that waits for an address handle. */
 struct packet {
-	struct list node;
+	struct list node; /* neigh.packets, or ipoib.spare */
+	struct list age;  /* ipoib.waiting */
+	struct neigh *to;
 	uint32_t len;
 	uint8_t data[IPOIB_PACKET_MAX];
 };
@@ -24,7 +26,8 @@ struct ipoib {
 	struct list ready;	 /* that got one, with packets */
 	struct list probing;
 	uint64_t count[IPOIB_COUNTS];
-	struct list spare; /* packets */
+	struct list waiting; /* packets, the oldest first */
+	struct list spare;
 	struct packet packet[IPOIB_WAIT_ALL];
 	struct neigh_table table;
 	uint8_t copy[IPOIB_PACKET_MAX + IPOIB_TAIL]; /* of an ND message */
@@ -44,9 +47,12 @@ struct ipoib *ipoib_init(void *room, const struct ipoib_config *cfg)
 	list_init(&s->asks);
 	list_init(&s->ready);
 	list_init(&s->probing);
+	list_init(&s->waiting);
 	list_init(&s->spare);
-	for (unsigned i = 0; i < IPOIB_WAIT_ALL; i++)
+	for (unsigned i = 0; i < IPOIB_WAIT_ALL; i++) {
+		list_init(&s->packet[i].age);
 		list_push(&s->spare, &s->packet[i].node);
+	}
 	neigh_init(&s->table, &cfg->seed);
 	return s;
 }
@@ -65,10 +71,19 @@ static bool drop(struct ipoib *s, enum ipoib_count why)
 /* --- destinations -------------------------------------------------------------------------------
  */
 
+/* The packet waits no longer. */
+static void release(struct ipoib *s, struct packet *p)
+{
+	list_del(&p->age);
+	list_del(&p->node);
+	list_push(&s->spare, &p->node);
+	p->to->waiting--;
+}
+
 static void forget_packets(struct ipoib *s, struct neigh *n)
 {
-	list_splice(&s->spare, &n->packets);
-	n->waiting = 0;
+	while (!list_empty(&n->packets))
+		release(s, container_of(n->packets.next, struct packet, node));
 }
 
 static struct neigh *add(struct ipoib *s, const struct ipoib_addr *a, bool group)
@@ -127,19 +142,35 @@ static void sending(struct ipoib *s, struct neigh *n, uint64_t now)
 /* --- packets that wait
  * ---------------------------------------------------------------------------- */
 
+/* Those that wait for peers that nobody finds leave no room to others: the oldest goes. */
+static void make_room(struct ipoib *s)
+{
+	struct packet *oldest = container_of(s->waiting.next, struct packet, age);
+	struct neigh *n = oldest->to;
+
+	drop(s, IPOIB_QUEUE_FULL);
+	release(s, oldest);
+	if (!n->waiting && n->state != NEIGH_INCOMPLETE)
+		list_del(&n->job); /* of ipoib.ready */
+}
+
 static bool enqueue(struct ipoib *s, struct neigh *n, const struct ipoib_tx *tx, uint64_t now)
 {
 	struct packet *p;
 
 	if (n->due > now)
 		return drop(s, IPOIB_UNRESOLVED);
-	if (!n->asked && list_empty(&n->job)) /* though others may have taken all the room */
+	if (!n->asked && list_empty(&n->job))
 		list_push(&s->asks, &n->job);
-	if (n->waiting == IPOIB_WAIT_EACH || list_empty(&s->spare))
+	if (n->waiting == IPOIB_WAIT_EACH)
 		return drop(s, IPOIB_QUEUE_FULL);
+	if (list_empty(&s->spare))
+		make_room(s);
 	p = container_of(list_pop(&s->spare), struct packet, node);
 	memcpy(p->data, tx->at, tx->len);
 	p->len = tx->len;
+	p->to = n;
+	list_push(&s->waiting, &p->age);
 	list_push(&n->packets, &p->node);
 	n->waiting++;
 	return false;
@@ -204,12 +235,11 @@ static bool next_waiting(struct ipoib *s, uint8_t *room, uint64_t now, struct ip
 	if (list_empty(&s->ready))
 		return false;
 	n = container_of(s->ready.next, struct neigh, job);
-	p = container_of(list_pop(&n->packets), struct packet, node);
+	p = container_of(n->packets.next, struct packet, node);
 	tx->at = room;
 	tx->len = p->len;
 	memcpy(room, p->data, p->len);
-	list_push(&s->spare, &p->node);
-	n->waiting--;
+	release(s, p);
 	if (!n->waiting)
 		list_del(&n->job);
 	return send_to(s, n, now, tx);

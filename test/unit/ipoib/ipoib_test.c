@@ -511,27 +511,67 @@ static void unresolved__waits_within_limits(void **state)
 	assert_false(ipoib_ask(l.host[0].s, &ask)); /* once */
 }
 
-/* Packets to peers that nobody finds may take all the room: other peers are looked for
- * nevertheless.
- */
-static void unresolved__room_for_nobody(void **state)
+/* From @p first on, each claims to be there, is looked for, and a packet to it waits. */
+static void strangers(uint32_t first, uint32_t n)
 {
 	struct ipoib_tx tx;
-	struct ipoib_ask ask;
 	uint8_t p[ROOM];
-	unsigned asked = 0;
 
-	for (uint32_t i = 0; i <= IPOIB_WAIT_ALL; i++) {
+	for (uint32_t i = first; i < first + n; i++) {
 		struct ipoib_addr a = {.gid = {0xFE, 0x80, 1}, .qpn = 2 + i};
 
 		put_be32(a.gid + 12, i);
 		assert_true(host_datagram(&l, 0, &a, true, p, arp_of(p, &a, "10.0.0.77")));
 		assert_false(frame_of(IPOIB_IP4, l.host[0].last + 6, 4, 20, &tx));
 	}
+}
+
+static unsigned asks(struct ipoib_ask *last)
+{
+	unsigned n = 0;
+
+	while (ipoib_ask(l.host[0].s, last))
+		n++;
+	return n;
+}
+
+/* Packets to peers that nobody finds may take all the room: other peers are looked for
+ * nevertheless, and have it of the oldest.
+ */
+static void unresolved__room_for_nobody(void **state)
+{
+	static const uint8_t all[6] = {0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
+	struct ipoib_tx tx;
+	struct ipoib_ask ask;
+	uint8_t p[ROOM];
+
+	strangers(0, IPOIB_WAIT_ALL);
+	assert_int_equal(asks(&ask), IPOIB_WAIT_ALL);
+	assert_false(frame_of(IPOIB_IP4, all, 4, 20, &tx));
 	assert_int_equal(host_count(&l, 0, IPOIB_QUEUE_FULL), 1);
-	while (ipoib_ask(l.host[0].s, &ask))
-		asked++;
-	assert_int_equal(asked, IPOIB_WAIT_ALL + 1);
+	assert_int_equal(asks(&ask), 1);
+	assert_true(ipoib_resolved(l.host[0].s, ask.dest, ask.serial, true, l.now));
+	assert_true(ipoib_next(l.host[0].s, p, l.now, &tx));
+	assert_int_equal(host_count(&l, 0, IPOIB_TX_GROUP), 1);
+	strangers(1000, 1);
+	assert_int_equal(host_count(&l, 0, IPOIB_QUEUE_FULL), 1);
+}
+
+/* The oldest may be one that is about to be sent. */
+static void unresolved__oldest_was_ready(void **state)
+{
+	struct ipoib_tx tx;
+	struct ipoib_ask ask;
+	uint8_t p[ROOM];
+
+	strangers(0, 1);
+	assert_int_equal(asks(&ask), 1);
+	assert_true(ipoib_resolved(l.host[0].s, ask.dest, ask.serial, true, l.now));
+	strangers(1, IPOIB_WAIT_ALL);
+	assert_false(ipoib_next(l.host[0].s, p, l.now, &tx));
+	strangers(1000, 1);
+	assert_int_equal(host_count(&l, 0, IPOIB_QUEUE_FULL), 2);
+	assert_false(ipoib_next(l.host[0].s, p, l.now, &tx));
 }
 
 /* A GID that nobody answers for is not asked for again before IPOIB_RETRY_NS. */
@@ -616,6 +656,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(from_kernel__groups, setup, teardown),
 		cmocka_unit_test_setup_teardown(unresolved__waits_within_limits, setup, teardown),
 		cmocka_unit_test_setup_teardown(unresolved__room_for_nobody, setup, teardown),
+		cmocka_unit_test_setup_teardown(unresolved__oldest_was_ready, setup, teardown),
 		cmocka_unit_test_setup_teardown(unresolved__fails, setup, teardown),
 		cmocka_unit_test_setup_teardown(resolved__late, setup, teardown),
 		cmocka_unit_test_setup_teardown(resolved__of_a_former_entry, setup, teardown),
