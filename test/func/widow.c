@@ -42,13 +42,21 @@ static void post(struct end *e, const struct end_address *peer, uint64_t id)
 	must(!roci_post_send(e->qp, &wr, NULL), "post");
 }
 
-static void exchange(const struct end *e, uint8_t port, int to, int from, struct end_address *peer)
+static void exchange(const void *own, int to, void *peer, int from, size_t len)
+{
+	if (write(to, own, len) != (ssize_t)len || read(from, peer, len) != (ssize_t)len)
+		errx(1, "the other side went away");
+}
+
+/* Neither side sends before the other is ready: it would run out of retries. */
+static void connect_end(struct end *e, uint8_t port, int to, int from, struct end_address *peer)
 {
 	struct end_address own = end_address(e, port);
+	char ready = 'x';
 
-	if (write(to, &own, sizeof(own)) != sizeof(own) ||
-		read(from, peer, sizeof(*peer)) != sizeof(*peer))
-		errx(1, "the other side went away");
+	exchange(&own, to, peer, from, sizeof(own));
+	end_to_rts(e, port, peer, &tuning);
+	exchange(&ready, to, &ready, from, 1);
 }
 
 /* Writes and reads until the end. */
@@ -59,10 +67,7 @@ static void be_the_peer(const char *socket, int to, int from)
 
 	end_open(&e, socket, SIZE);
 	end_to_init(&e, 2);
-	exchange(&e, 2, to, from, &peer);
-	end_to_rts(&e, 2, &peer, &tuning);
-	if (write(to, "x", 1) != 1)
-		errx(1, "the other side went away");
+	connect_end(&e, 2, to, from, &peer);
 	for (;;) {
 		post(&e, &peer, 0);
 		pair_wait(&e);
@@ -156,15 +161,11 @@ int main(int argc, char **argv)
 		struct end_address peer;
 		struct end e;
 		int to, from;
-		char byte;
 		pid_t pid = start_peer(argv[1], &to, &from);
 
 		end_open(&e, argv[1], SIZE);
 		end_to_init(&e, 1);
-		exchange(&e, 1, to, from, &peer);
-		end_to_rts(&e, 1, &peer, &tuning);
-		if (read(from, &byte, 1) != 1)
-			errx(1, "the peer went away");
+		connect_end(&e, 1, to, from, &peer);
 		outlive(&e, &peer, pid, (unsigned)rand() % 200);
 		close(to);
 		close(from);
