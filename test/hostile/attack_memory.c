@@ -254,6 +254,47 @@ static void odd_pieces(struct arena *a)
 	close(fd);
 }
 
+/* Pieces of a huge file, whose sum has more than 64 bits: what is mapped would lie over rocid's own
+ * memory. */
+static void endless_pieces(struct arena *a)
+{
+	struct {
+		struct abi_reg_mr in;
+		struct abi_piece piece[7];
+	} q = {0};
+	int fd = raw_memfd(ABI_ARENA_SIZE, F_SEAL_SHRINK);
+	struct abi_reg_mr_reply out;
+	struct raw s;
+
+	raw_open(&s, a->socket);
+	for (unsigned n = 0; n < 500 * a->effort; n++) {
+		unsigned pieces = 5 + (unsigned)random_next(&a->random) % 3;
+		uint64_t sum = 0;
+		bool beyond = false;
+
+		for (unsigned i = 0; i < pieces - 1; i++) {
+			unsigned shift = 0;
+
+			if (random_next(&a->random) % 3 == 0)
+				shift = (unsigned)random_next(&a->random) % 51;
+			q.piece[i] = (struct abi_piece){.length = ABI_ARENA_SIZE >> shift};
+			sum += q.piece[i].length;
+			beyond |= sum < q.piece[i].length;
+		}
+		/* The last, if it can, makes the sum 2^64 and some pages. */
+		q.in = (struct abi_reg_mr){.pd = s.pd, .access = DUO_ACCESS, .npieces = pieces};
+		q.in.length = (1 + random_next(&a->random) % 16) * PAGE;
+		q.piece[pieces - 1] = (struct abi_piece){.length = q.in.length - sum};
+		if (!beyond && sum <= q.in.length)
+			continue;
+		if (!raw_call(&s, ABI_REG_MR, &q, sizeof(q.in) + pieces * sizeof(q.piece[0]), fd,
+			    &out, sizeof(out), NULL, 0))
+			errx(1, "pieces without an end were accepted");
+	}
+	raw_close(&s);
+	close(fd);
+}
+
 /* Files that nobody needs, ranges at the end of the largest file, and keys of none. */
 static void arenas(struct arena *a)
 {
@@ -418,6 +459,7 @@ const struct attack attacks_memory[] = {
 	{"descriptors that hang", hanging_descriptors},
 	{"ranges that a memfd does not have", odd_ranges},
 	{"pieces that do not fit", odd_pieces},
+	{"pieces without an end", endless_pieces},
 	{"arenas", arenas},
 	{"a file that shrinks under traffic", shrinking},
 	{"a sparse terabyte", sparse},

@@ -57,12 +57,22 @@ static struct mapping *find(const struct mapping *like)
 
 /* --- mapping ---------------------------------------------------------------------------- */
 
+static int sum_differs(const struct mapping_spec *spec, char why[ABI_SENTENCE_MAX])
+{
+	return refuse(why, -EINVAL,
+		"the lengths of the pieces do not add up to that of the region, %llu bytes",
+		(unsigned long long)spec->length);
+}
+
 int mapping_check(
 	const struct mapping_spec *spec, struct mapping_extent *out, char why[ABI_SENTENCE_MAX])
 {
-	uint64_t sum = 0;
+	uint64_t left = spec->length;
 
 	*out = (struct mapping_extent){0};
+	if (left > ABI_ARENA_SIZE) /* so that sums with offsets of files have 64 bits */
+		return refuse(why, -EINVAL, "a region has at most %llu bytes: register its parts",
+			(unsigned long long)ABI_ARENA_SIZE);
 	for (unsigned i = 0; i < spec->npieces; i++) {
 		const struct abi_piece *p = &spec->piece[i];
 		struct shm_extent e;
@@ -83,14 +93,13 @@ int mapping_check(
 			return refuse(why, -EINVAL,
 				"a region in huge pages must be one range of its file: register "
 				"its parts");
-		sum += p->length; /* each is within the file */
+		if (p->length > left) /* a file of 2^62 bytes may be there several times */
+			return sum_differs(spec, why);
+		left -= p->length;
 		out->mapped += e.mapped;
 		out->file = e.file;
 	}
-	return sum == spec->length
-		       ? 0
-		       : refuse(why, -EINVAL, "the pieces have %llu bytes, but the region %llu",
-				 (unsigned long long)sum, (unsigned long long)spec->length);
+	return left ? sum_differs(spec, why) : 0;
 }
 
 static int no_room(int err, uint64_t size, char why[ABI_SENTENCE_MAX])
@@ -112,7 +121,8 @@ static int map_one(struct mapping *w, int fd)
 	return 0;
 }
 
-/* Maps the pieces side by side, as the program sees them. */
+/* Maps the pieces side by side, as the program sees them. mapping_check() has found that they fit
+ * into what is reserved here. */
 static int map_pieces(struct mapping *w, const struct mapping_spec *spec)
 {
 	int prot = w->writable ? PROT_READ | PROT_WRITE : PROT_READ;

@@ -252,6 +252,38 @@ static void reg_mr__pieces(void **state)
 	client_close(&c);
 }
 
+/* Pieces of a file of 2^62 bytes have, modulo 2^64, the length of the region: nothing is mapped
+ * over what is beside it. */
+static void reg_mr__pieces_beyond_64_bits(void **state)
+{
+	enum {
+		BESIDE = 1 << 16
+	};
+	struct {
+		struct abi_reg_mr in;
+		struct abi_piece piece[6];
+	} q = {.in = {.access = ABI_ACCESS_LOCAL_WRITE, .length = 4096, .npieces = 6},
+		.piece = {{0, 4096}, {0, BESIDE}, {0, ABI_ARENA_SIZE}, {0, ABI_ARENA_SIZE},
+			{0, ABI_ARENA_SIZE}, {0, ABI_ARENA_SIZE - BESIDE}}};
+	struct test_daemon *d = *state;
+	int fd = client_memfd(ABI_ARENA_SIZE);
+	struct client c;
+	struct answer a;
+
+	client_open(d, &c);
+	q.in.pd = client_pd(&c);
+	assert_int_equal(client_call(c.sock, ABI_REG_MR, &q, sizeof(q), fd, &a), -EINVAL);
+	q.in.length = 4096 - 1; /* the first is too long already */
+	assert_int_equal(client_call(c.sock, ABI_REG_MR, &q, sizeof(q), fd, &a), -EINVAL);
+	/* Nor does the end of the mapping wrap. */
+	q.piece[0] = (struct abi_piece){ABI_ARENA_SIZE - 4096, 4096};
+	q.piece[1].length = q.piece[5].length = 4096;
+	q.in.length = 3 * ABI_ARENA_SIZE + 3 * 4096;
+	assert_int_equal(client_call(c.sock, ABI_REG_MR, &q, sizeof(q), fd, &a), -EINVAL);
+	close(fd);
+	client_close(&c);
+}
+
 /* Handle and keys stay; memory, rights and domain are new. */
 static void rereg_mr__keeps_the_keys(void **state)
 {
@@ -306,6 +338,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			reg_mr__regions_share_mappings, daemon_setup, daemon_teardown),
 		cmocka_unit_test_setup_teardown(reg_mr__pieces, daemon_setup, daemon_teardown),
+		cmocka_unit_test_setup_teardown(
+			reg_mr__pieces_beyond_64_bits, daemon_setup, daemon_teardown),
 		cmocka_unit_test_setup_teardown(
 			rereg_mr__keeps_the_keys, daemon_setup, daemon_teardown),
 		cmocka_unit_test_setup_teardown(dealloc_pd__busy, daemon_setup, daemon_teardown),
