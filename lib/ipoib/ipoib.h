@@ -7,7 +7,8 @@
  *
  * The kernel resolves addresses as on any Ethernet. Its ARP and ND messages are translated; each
  * peer, a QP of a port, appears to it under a MAC of its own (neigh.h), which stays when the peer
- * restarts and has another QPN (IPB-16).
+ * restarts and has another QPN (IPB-16). Peers know the netdev by one address, whichever
+ * hosts are on a bridge that it is a port of (station.h).
  *
  * Timers, all from ipoib_deadline():
  * - a peer that was not heard for REACHABLE is asked again, if packets are sent to it: after DELAY,
@@ -20,6 +21,7 @@
 #include "encap.h"
 #include "hash.h"
 #include "neigh.h"
+#include "station.h"
 
 #define IPOIB_MS	   1000000ull
 #define IPOIB_REACHABLE_NS (1000 * IPOIB_MS)
@@ -54,8 +56,10 @@ enum ipoib_count {
 	IPOIB_QUEUE_FULL,  /**< too many wait for an address handle */
 	IPOIB_PROBES_SENT, /**< peers asked again (IPB-16) */
 	IPOIB_RESTARTED,   /**< peers that came back with another QPN (IPB-16) */
-	IPOIB_DUPLICATE,   /**< claims by others of the IP address that the kernel used last */
+	IPOIB_DUPLICATE,   /**< claims by peers of an IP address that is in use here */
 	IPOIB_EVICTED,	   /**< entries that left the full table */
+	IPOIB_DISPLACED,   /**< IP addresses of this side that left for others (station.h) */
+	IPOIB_LOOPED,	   /**< frames of the kernel that had come from the wire */
 	IPOIB_CUT,	   /**< frames of the kernel that became several (cut.h) */
 	IPOIB_MERGED,	   /**< frames to the kernel that were several (merge.h) */
 	IPOIB_BAD_OFFLOAD, /**< frames of the kernel that contradict what it says beside them */
@@ -112,7 +116,7 @@ size_t ipoib_size(void);
 /** @return the state, in @p room. */
 struct ipoib *ipoib_init(void *room, const struct ipoib_config *cfg);
 
-/** Another MAC of the netdev: its kernel takes no frame for another one. */
+/** Another MAC of the netdev. */
 void ipoib_set_mac(struct ipoib *s, const uint8_t mac[6]);
 
 /**
@@ -159,5 +163,11 @@ uint32_t ipoib_neighs(const struct ipoib *s);
 
 /** @return the @p i-th place of the table; see neigh.used. @param i below NEIGH_MAX */
 const struct neigh *ipoib_neigh(const struct ipoib *s, uint32_t i);
+
+/** @return how many IP addresses of this side are at other MACs than the netdev's. */
+uint32_t ipoib_bridged(const struct ipoib *s);
+
+/** @return the IP addresses of this side, which change when their `changes` do. */
+const struct station_table *ipoib_stations(const struct ipoib *s);
 
 #endif
