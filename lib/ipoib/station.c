@@ -156,7 +156,6 @@ static struct station *add(struct station_table *t, const struct station_ip *at)
 	s->used = true;
 	s->claimed = s->doubted = false;
 	list_push(ip_bucket(t, at), &s->by_ip);
-	change(t, s);
 	return s;
 }
 
@@ -172,6 +171,7 @@ static bool place(struct station_table *t, struct station *s, const struct stati
 			leave_mac(t, s);
 		else
 			s = add(t, at);
+		change(t, s);
 		join_mac(t, s, mac);
 	}
 	if (claimed) {

@@ -863,4 +863,5 @@ def main():
          'hostile': hostile, 'faults': faults, 'dhcp': dhcp, 'groups': groups, 'flood': flood}[sys.argv[3]](lab)
 
 
-main()
+if __name__ == '__main__':
+    main()
