@@ -23,6 +23,7 @@ struct ipoib {
 	bool has_ip6;
 	uint8_t ip6[16];     /* the kernel's, as its last messages say */
 	uint8_t wire_mac[6]; /* by which peers know us */
+	uint64_t look_next;  /* for the IP address of a packet to nobody, at the earliest */
 	struct list asks;    /* neighs that need a handle */
 	struct list ready;   /* that got one, with packets */
 	struct list probing;
@@ -255,14 +256,14 @@ static bool next_waiting(struct ipoib *s, uint8_t *room, uint64_t now, struct ip
 
 /* Without an IP address of this host (RFC 5227 2.1.1): the peer answers whatever networks it and
  * the kernel have here, and nobody learns an address that may be another host's by now. */
-static struct neigh *arp_probe(struct ipoib *s, const struct neigh *n, struct ipoib_tx *tx)
+static struct neigh *arp_probe(struct ipoib *s, const uint8_t ip[4], struct ipoib_tx *tx)
 {
 	static const uint8_t everybody[4] = {0xFF, 0xFF, 0xFF, 0xFF};
 	static const struct ipoib_addr unknown;
 	struct arp a = {.op = ARP_REQUEST};
 	uint8_t mgid[16];
 
-	memcpy(a.target_ip, n->ip4[0], 4);
+	memcpy(a.target_ip, ip, 4);
 	ipoib_header_put(tx->at, IPOIB_ARP);
 	arp_write_ipoib(tx->at + IPOIB_HLEN, &a, &s->cfg.own, &unknown);
 	tx->len = IPOIB_HLEN + ARP_IPOIB_LEN;
@@ -271,26 +272,28 @@ static struct neigh *arp_probe(struct ipoib *s, const struct neigh *n, struct ip
 }
 
 /* From an address of the kernel: without one it would be a claim of the peer's (DAD). */
-static struct neigh *nd_probe(struct ipoib *s, const struct neigh *n, struct ipoib_tx *tx)
+static struct neigh *nd_probe(
+	struct ipoib *s, const uint8_t source[16], const uint8_t ip[16], struct ipoib_tx *tx)
 {
 	uint8_t mgid[16], group[16];
 
 	ipoib_header_put(tx->at, IPOIB_IP6);
-	tx->len = IPOIB_HLEN + nd_solicit(tx->at + IPOIB_HLEN, s->ip6, n->ip6[0], &s->cfg.own);
-	nd_group_of(group, n->ip6[0]);
+	tx->len = IPOIB_HLEN + nd_solicit(tx->at + IPOIB_HLEN, source, ip, &s->cfg.own);
+	nd_group_of(group, ip);
 	ipoib_mgid_of_ip6(mgid, s->cfg.pkey, s->cfg.scope, group);
 	return group_of(s, mgid);
 }
 
 /* By broadcast, or to the group of its address: a unicast would go to a QP that is gone. In turns
- * by both families: a peer may have lost its address of one. */
-static struct neigh *write_probe(struct ipoib *s, const struct neigh *n, struct ipoib_tx *tx)
+ * by both families and for each address: a peer may have lost some, or be a bridge, whose hosts
+ * come and go. */
+static struct neigh *write_probe(struct ipoib *s, struct neigh *n, struct ipoib_tx *tx)
 {
 	bool nd = n->nip6 && s->has_ip6;
 
 	if (n->nip4 && (n->probes & 1 || !nd))
-		return arp_probe(s, n, tx);
-	return nd ? nd_probe(s, n, tx) : NULL;
+		return arp_probe(s, n->ip4[n->asked4++ % n->nip4], tx);
+	return nd ? nd_probe(s, s->ip6, n->ip6[n->asked6++ % n->nip6], tx) : NULL;
 }
 
 /* @return whether there is a probe to send. */
@@ -478,6 +481,35 @@ static bool nd_out(struct ipoib *s, uint8_t *ip6, uint32_t len, struct ipoib_tx 
 	return true;
 }
 
+static bool is_unicast(const uint8_t *ip, unsigned ip_len)
+{
+	return !is_zero(ip, ip_len) && (ip_len == 4 ? ip[0] < 0xE0 : ip[0] != 0xFF);
+}
+
+/* A packet to a MAC that no peer has is lost. A host on a bridge may have learned that MAC before
+ * this session began, and not ask again for half a minute: its IP address is asked for here, in
+ * place of the packet; but not one of this side, which the bridge does not know the way to. */
+static bool look_for(
+	struct ipoib *s, uint8_t *frame, uint16_t type, uint64_t now, struct ipoib_tx *tx)
+{
+	unsigned ip_len = type == IPOIB_IP6 ? 16 : 4;
+	uint8_t source[16], ip[16];
+
+	drop(s, IPOIB_NO_NEIGH);
+	if ((type != IPOIB_IP6 && type != IPOIB_IP4) || now < s->look_next)
+		return false;
+	memcpy(source, frame + ETHER_HLEN + (ip_len == 16 ? IP6_SRC : IP4_SRC), ip_len);
+	memcpy(ip, frame + ETHER_HLEN + (ip_len == 16 ? IP6_DST : IP4_DST), ip_len);
+	if (!is_unicast(ip, ip_len) || !is_unicast(source, ip_len) ||
+		station_mac(&s->stations, ip, ip_len))
+		return false;
+	s->look_next = now + IPOIB_LOOK_NS;
+	s->count[IPOIB_PROBES_SENT]++;
+	tx->at = frame;
+	return send_to(
+		s, ip_len == 16 ? nd_probe(s, source, ip, tx) : arp_probe(s, ip, tx), now, tx);
+}
+
 bool ipoib_from_kernel(
 	struct ipoib *s, uint8_t *frame, uint32_t len, uint64_t now, struct ipoib_tx *tx)
 {
@@ -500,7 +532,7 @@ bool ipoib_from_kernel(
 	memcpy(dst, frame, 6);
 	n = destination(s, dst, type, packet);
 	if (!n)
-		return drop(s, IPOIB_NO_NEIGH);
+		return look_for(s, frame, type, now, tx);
 	*tx = (struct ipoib_tx){.at = packet - IPOIB_HLEN, .len = len - ETHER_HLEN + IPOIB_HLEN};
 	if (arp && !arp_out(s, frame, len, tx))
 		return false;

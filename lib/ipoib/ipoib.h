@@ -14,6 +14,7 @@
  * - a peer that was not heard for REACHABLE is asked again, if packets are sent to it: after DELAY,
  *   then each PROBE, PROBES times
  * - a destination without an address handle is not tried again before RETRY
+ * - of packets to MACs that no peer has, one per LOOK becomes a search for its IP address
  */
 #ifndef IPOIB_H
 #define IPOIB_H
@@ -28,6 +29,7 @@
 #define IPOIB_DELAY_NS	   (500 * IPOIB_MS)
 #define IPOIB_PROBE_NS	   (1000 * IPOIB_MS)
 #define IPOIB_RETRY_NS	   (1000 * IPOIB_MS)
+#define IPOIB_LOOK_NS	   (100 * IPOIB_MS)
 #define IPOIB_PROBES	   3u
 #define IPOIB_WAIT_EACH	   16u	/* packets that wait for one destination */
 #define IPOIB_WAIT_ALL	   128u /* and for all */
@@ -54,7 +56,7 @@ enum ipoib_count {
 	IPOIB_NO_NEIGH,	   /**< to a MAC that no peer has */
 	IPOIB_UNRESOLVED,  /**< nobody answers for the GID */
 	IPOIB_QUEUE_FULL,  /**< too many wait for an address handle */
-	IPOIB_PROBES_SENT, /**< peers asked again (IPB-16) */
+	IPOIB_PROBES_SENT, /**< peers asked again (IPB-16), or for the first time */
 	IPOIB_RESTARTED,   /**< peers that came back with another QPN (IPB-16) */
 	IPOIB_DUPLICATE,   /**< claims by peers of an IP address that is in use here */
 	IPOIB_EVICTED,	   /**< entries that left the full table */

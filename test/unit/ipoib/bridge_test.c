@@ -309,6 +309,48 @@ static void probe__source(void **state)
 	asked_from(ip6);
 }
 
+/* Hosts of the bridge know MACs of peers from before, and are silent about it. */
+static void look_for__packets_to_nobody(void **state)
+{
+	static const uint8_t nobody[6] = {2, 9}, all[4] = {255, 255, 255, 255},
+			     peer[16] = {0xFD, 8, [15] = 9};
+	uint8_t frame[ROOM] = {[ETHER_HLEN] = 0x45}, again[ROOM];
+	struct ipoib_addr sender, target;
+	struct ipoib_tx tx;
+	struct arp a;
+	struct nd nd;
+
+	ether(frame, nobody, one, IPOIB_IP4);
+	memcpy(frame + ETHER_HLEN + IP4_SRC, ip4, 4);
+	memcpy(frame + ETHER_HLEN + IP4_DST, all, 4);
+	memcpy(again, frame, sizeof(again));
+	assert_null(sends(again, ETHER_HLEN + IP4_HLEN, &tx));
+	memcpy(frame + ETHER_HLEN + IP4_DST, ip4, 4); /* it is on this side */
+	memcpy(again, frame, sizeof(again));
+	assert_null(sends(again, ETHER_HLEN + IP4_HLEN, &tx));
+	memcpy(frame + ETHER_HLEN + IP4_DST, (uint8_t[]){10, 0, 0, 9}, 4);
+	memcpy(again, frame, sizeof(again));
+	assert_non_null(sends(again, ETHER_HLEN + IP4_HLEN, &tx));
+	assert_int_equal(tx.len, IPOIB_HLEN + ARP_IPOIB_LEN);
+	assert_true(arp_read_ipoib(&a, tx.at + IPOIB_HLEN, ARP_IPOIB_LEN, &sender, &target));
+	assert_memory_equal(a.target_ip, ((uint8_t[]){10, 0, 0, 9}), 4);
+	assert_int_equal(get_be32(a.sender_ip), 0);
+	memcpy(again, frame, sizeof(again));
+	assert_null(sends(again, ETHER_HLEN + IP4_HLEN, &tx)); /* not so soon again */
+	l.now += IPOIB_LOOK_NS;
+	memset(frame, 0, sizeof(frame));
+	ether(frame, nobody, one, IPOIB_IP6);
+	frame[ETHER_HLEN] = 0x60;
+	memcpy(frame + ETHER_HLEN + IP6_SRC, ip6, 16);
+	memcpy(frame + ETHER_HLEN + IP6_DST, peer, 16);
+	assert_non_null(sends(frame, ETHER_HLEN + IP6_HLEN, &tx));
+	assert_true(nd_read(&nd, tx.at + IPOIB_HLEN, tx.len - IPOIB_HLEN, IPOIB_ND_UNITS));
+	assert_memory_equal(nd.target, peer, 16);
+	assert_memory_equal(tx.at + IPOIB_HLEN + IP6_SRC, ip6, 16);
+	assert_int_equal(host_count(&l, 0, IPOIB_NO_NEIGH), 5);
+	assert_int_equal(host_count(&l, 0, IPOIB_PROBES_SENT), 2);
+}
+
 static void flood__is_counted(void **state)
 {
 	uint8_t frame[ROOM], ip[4] = {10, 1};
@@ -348,6 +390,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(duplicate__of_a_bridged_host, setup, teardown),
 		cmocka_unit_test_setup_teardown(loop__ends, setup, teardown),
 		cmocka_unit_test_setup_teardown(probe__source, setup, teardown),
+		cmocka_unit_test_setup_teardown(look_for__packets_to_nobody, setup, teardown),
 		cmocka_unit_test_setup_teardown(flood__is_counted, setup, teardown),
 		cmocka_unit_test_setup_teardown(another_mac__is_not_bridged, setup, teardown),
 	};
