@@ -181,6 +181,21 @@ def tcp(lab):
     transfer(c, b, '10.8.0.50', 2 << 20)
 
 
+def groups(lab):
+    """Those that the host and others on the bridge have joined; and theirs."""
+    a, b, ra, _ = bridged_pair(lab, 'mcast_querier 1')
+    c = guest(lab, a, 50)
+    for group in '239.1.2.3', 'ff15::1234':
+        multicast(b, c, group, into='eth')
+        multicast(c, b, group, out='eth')
+    for group in '239.1.2.4', 'ff15::1235':
+        multicast(b, a, group, into='br0')
+        multicast(a, b, group, out='br0')
+    wait_for('the end of the groups', lambda: counts(ra)['groups'] < 16)
+    a.run('ip link set rib0 nomaster')
+    wait_for('the netdev alone', lambda: 'ff12:601b:ffff::6a' not in a.output('ip -6 maddr show dev eth'))
+
+
 def moves(lab):
     """Addresses move to another MAC on the bridge, to the host, and to a peer; packets follow."""
     a, b, _, _ = bridged_pair(lab)
@@ -222,12 +237,11 @@ def restarted(lab, namespace, r, name, how):
 def restarts(lab):
     """The rocid of either end is killed, or ends, and comes back with another queue pair."""
     a, b, ra, rb = bridged_pair(lab, 'mcast_querier 1')
-    b.run('ip link set rib0 nomaster')
     c = guest(lab, a, 50)
     for n, address in (b, '10.8.0.50'), (b, 'fd08::50'), (c, '10.8.0.2'), (c, 'fd08::2'):
         ping(n, address)
     ra = restarted(lab, a, ra, 'a', signal.SIGKILL)
-    for n, address in (b, '10.8.0.50'), (b, 'fd08::50'), (c, '10.8.0.2'), (c, 'fd08::2'):
+    for n, address in (b, '10.8.0.50'), (c, 'fd08::2'), (b, 'fd08::50'), (c, '10.8.0.2'):
         ping(n, address)
     restarted(lab, a, ra, 'a', signal.SIGTERM)
     for n, address in (c, '10.8.0.2'), (c, 'fd08::2'), (a, '10.8.0.2'), (b, 'fd08::1'):
@@ -279,4 +293,4 @@ def dhcp(lab):
 
 if __name__ == '__main__':
     with Lab(*sys.argv[1:3]) as lab_:
-        {'hosts': hosts, 'tcp': tcp, 'moves': moves, 'restarts': restarts, 'both': both, 'dhcp': dhcp}[sys.argv[3]](lab_)
+        {'hosts': hosts, 'tcp': tcp, 'groups': groups, 'moves': moves, 'restarts': restarts, 'both': both, 'dhcp': dhcp}[sys.argv[3]](lab_)
