@@ -150,6 +150,17 @@ static void completed(
 		r->q.done = (uint32_t)wc->wr_id + 1;
 }
 
+/* For a host on a bridge that packets come for, and that has not been heard. */
+static void search(struct rib *r, uint64_t now)
+{
+	struct virtio_net_hdr plain = {0};
+	uint8_t room[IPOIB_SEARCH_MAX];
+	struct ipoib_frame f;
+
+	if (ipoib_search(r->ipoib, room, now, &f))
+		put_frame(r, &plain, &(struct merge_piece){f.at, f.len}, 1);
+}
+
 /* @return how many completions there were. */
 static int from_wire(struct rib *r, uint64_t now)
 {
@@ -162,6 +173,7 @@ static int from_wire(struct rib *r, uint64_t now)
 	for (int i = 0; i < n; i++)
 		completed(r, &wc[i], &net[i], now);
 	flush(r);
+	search(r, now);
 	rib_post_recvs(r, r->spent, r->nspent);
 	r->nspent = 0;
 	return n > 0 ? n : 0;

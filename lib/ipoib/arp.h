@@ -10,7 +10,8 @@
 #include "encap.h"
 
 #define ARP_ETH_LEN	  28u
-#define ARP_ETH_TARGET_IP 24u /* its place */
+#define ARP_ETH_SENDER_IP 14u /* their places */
+#define ARP_ETH_TARGET_IP 24u
 #define ARP_IPOIB_LEN	  56u
 #define ARP_REQUEST	  1u
 

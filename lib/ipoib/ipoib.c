@@ -21,11 +21,13 @@ struct packet {
 struct ipoib {
 	struct ipoib_config cfg;
 	bool has_ip6;
-	uint8_t ip6[16];     /* the kernel's, as its last messages say */
-	uint8_t wire_mac[6]; /* by which peers know us */
-	uint64_t look_next;  /* for the IP address of a packet to nobody, at the earliest */
-	struct list asks;    /* neighs that need a handle */
-	struct list ready;   /* that got one, with packets */
+	uint8_t ip6[16];	  /* the kernel's, as its last messages say */
+	uint8_t wire_mac[6];	  /* by which peers know us */
+	uint64_t look_next;	  /* for the IP address of a packet to nobody, at the earliest */
+	uint64_t search_next;	  /* likewise, for one of this side */
+	struct station_ip wanted; /* that; len 0: none */
+	struct list asks;	  /* neighs that need a handle */
+	struct list ready;	  /* that got one, with packets */
 	struct list probing;
 	uint64_t count[IPOIB_COUNTS];
 	struct list waiting; /* packets, the oldest first */
@@ -423,7 +425,7 @@ static void seen_here(struct ipoib *s, const uint8_t mac[6], const uint8_t *ip, 
 }
 
 /* A frame that may be of another host on the bridge that the netdev is a port of. */
-static bool from_bridge(struct ipoib *s, const uint8_t *frame, uint16_t type)
+static bool from_bridge(struct ipoib *s, const uint8_t *frame, uint32_t len, uint16_t type)
 {
 	const uint8_t *src = frame + ETHER_SRC, *ip = frame + ETHER_HLEN;
 
@@ -433,7 +435,14 @@ static bool from_bridge(struct ipoib *s, const uint8_t *frame, uint16_t type)
 		seen_here(s, src, ip + IP4_SRC, 4);
 	else if (type == IPOIB_IP6)
 		seen_here(s, src, ip + IP6_SRC, 16);
+	else if (type == IPOIB_ARP && len >= ETHER_HLEN + ARP_ETH_LEN)
+		seen_here(s, src, ip + ARP_ETH_SENDER_IP, 4);
 	return true;
+}
+
+static bool is_unicast(const uint8_t *ip, unsigned ip_len)
+{
+	return !is_zero(ip, ip_len) && (ip_len == 4 ? ip[0] < 0xE0 : ip[0] != 0xFF);
 }
 
 /* Translates into the frame's own place: it grows by 18 octets less than it had of Ethernet. */
@@ -481,11 +490,6 @@ static bool nd_out(struct ipoib *s, uint8_t *ip6, uint32_t len, struct ipoib_tx 
 	return true;
 }
 
-static bool is_unicast(const uint8_t *ip, unsigned ip_len)
-{
-	return !is_zero(ip, ip_len) && (ip_len == 4 ? ip[0] < 0xE0 : ip[0] != 0xFF);
-}
-
 /* A packet to a MAC that no peer has is lost. A host on a bridge may have learned that MAC before
  * this session began, and not ask again for half a minute: its IP address is asked for here, in
  * place of the packet; but not one of this side, which the bridge does not know the way to. */
@@ -495,6 +499,8 @@ static bool look_for(
 	unsigned ip_len = type == IPOIB_IP6 ? 16 : 4;
 	uint8_t source[16], ip[16];
 
+	if (!memcmp(frame, s->wire_mac, 6)) /* the answer to a search: it has been seen */
+		return false;
 	drop(s, IPOIB_NO_NEIGH);
 	if ((type != IPOIB_IP6 && type != IPOIB_IP4) || now < s->look_next)
 		return false;
@@ -527,7 +533,8 @@ bool ipoib_from_kernel(
 		return drop(s, IPOIB_TYPE);
 	if (!arp && !is_ip(packet, len - ETHER_HLEN, type))
 		return drop(s, IPOIB_BAD_IP);
-	if ((!is_own(s, frame + ETHER_SRC) || s->stations.others) && !from_bridge(s, frame, type))
+	if ((!is_own(s, frame + ETHER_SRC) || s->stations.others) &&
+		!from_bridge(s, frame, len, type))
 		return false;
 	memcpy(dst, frame, 6);
 	n = destination(s, dst, type, packet);
@@ -640,9 +647,62 @@ static bool may_claim(struct ipoib *s, const struct arrival *a, const struct ipo
 /* The MAC of an IP address of this side; that of the netdev if none is known. */
 static const uint8_t *local_mac(struct ipoib *s, const uint8_t *ip, unsigned ip_len)
 {
-	const uint8_t *mac = s->stations.others ? station_mac(&s->stations, ip, ip_len) : NULL;
+	const uint8_t *mac;
 
-	return mac ? mac : s->cfg.mac;
+	if (!s->stations.others)
+		return s->cfg.mac;
+	mac = station_mac(&s->stations, ip, ip_len);
+	if (mac)
+		return mac;
+	if (!s->wanted.len && is_unicast(ip, ip_len)) {
+		s->wanted.len = ip_len;
+		memcpy(s->wanted.ip, ip, ip_len);
+	}
+	return s->cfg.mac;
+}
+
+static uint32_t search_by_arp(const struct ipoib *s, uint8_t *frame)
+{
+	static const uint8_t unknown[6];
+	struct arp a = {.op = ARP_REQUEST};
+
+	memset(frame, 0xFF, 6);
+	put_be16(frame + ETHER_TYPE, IPOIB_ARP);
+	memcpy(a.target_ip, s->wanted.ip, 4);
+	arp_write_eth(frame + ETHER_HLEN, &a, s->wire_mac, unknown);
+	return ETHER_HLEN + ARP_ETH_LEN;
+}
+
+/* From a link-local address that nobody has (RFC 4291, appendix A): without one it would be a claim
+ * (DAD). */
+static uint32_t search_by_nd(struct ipoib *s, uint8_t *frame)
+{
+	uint8_t source[16] = {0xFE, 0x80, [11] = 0xFF, 0xFE}, group[16];
+
+	memcpy(source + 8, s->wire_mac, 3);
+	memcpy(source + 13, s->wire_mac + 3, 3);
+	source[8] ^= 2;
+	nd_group_of(group, s->wanted.ip);
+	frame[0] = frame[1] = 0x33;
+	memcpy(frame + 2, group + 12, 4);
+	put_be16(frame + ETHER_TYPE, IPOIB_IP6);
+	nd_solicit(s->copy, source, s->wanted.ip, &s->cfg.own);
+	return ETHER_HLEN +
+	       nd_write(frame + ETHER_HLEN, sizeof(s->copy), s->copy, ND_ETH_UNITS, s->wire_mac);
+}
+
+/* The answer goes to the MAC by which peers know us, so that the bridge gives it to the netdev. */
+bool ipoib_search(
+	struct ipoib *s, uint8_t room[IPOIB_SEARCH_MAX], uint64_t now, struct ipoib_frame *frame)
+{
+	if (!s->wanted.len || now < s->search_next)
+		return false;
+	s->search_next = now + IPOIB_LOOK_NS;
+	memcpy(room + ETHER_SRC, s->wire_mac, 6);
+	frame->at = room;
+	frame->len = s->wanted.len == 4 ? search_by_arp(s, room) : search_by_nd(s, room);
+	s->wanted.len = 0;
+	return true;
 }
 
 static bool arp_in(struct ipoib *s, struct arrival *a, uint32_t *len)

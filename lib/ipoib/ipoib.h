@@ -15,6 +15,8 @@
  *   then each PROBE, PROBES times
  * - a destination without an address handle is not tried again before RETRY
  * - of packets to MACs that no peer has, one per LOOK becomes a search for its IP address
+ * - of packets for addresses that no host of a bridge was heard to have, one per LOOK is searched
+ * for
  */
 #ifndef IPOIB_H
 #define IPOIB_H
@@ -38,6 +40,8 @@
 #define IPOIB_TAIL 64u
 /** Octets that ipoib_next() may write. */
 #define IPOIB_PACKET_MAX (IPOIB_HLEN + IPOIB_MTU_MAX)
+/** Octets that ipoib_search() may write. */
+#define IPOIB_SEARCH_MAX 96u
 
 /** Why a packet was dropped, or what else was counted. */
 enum ipoib_count {
@@ -134,6 +138,14 @@ bool ipoib_from_kernel(
  */
 bool ipoib_from_wire(
 	struct ipoib *s, const struct ipoib_rx *rx, uint64_t now, struct ipoib_frame *frame);
+
+/**
+ * Asks the netdev's side for an IP address that a packet has come for, and that is not known.
+ * @param room  where the frame is built
+ * @return whether there is a frame for the kernel.
+ */
+bool ipoib_search(
+	struct ipoib *s, uint8_t room[IPOIB_SEARCH_MAX], uint64_t now, struct ipoib_frame *frame);
 
 /** @return whether an address handle is needed; ipoib_resolved() answers, at any time. */
 bool ipoib_ask(struct ipoib *s, struct ipoib_ask *ask);

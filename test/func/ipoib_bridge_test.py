@@ -241,8 +241,8 @@ def restarts(lab):
     for n, address in (b, '10.8.0.50'), (b, 'fd08::50'), (c, '10.8.0.2'), (c, 'fd08::2'):
         ping(n, address)
     ra = restarted(lab, a, ra, 'a', signal.SIGKILL)
-    for n, address in (b, '10.8.0.50'), (c, 'fd08::2'), (b, 'fd08::50'), (c, '10.8.0.2'):
-        ping(n, address)
+    for n, address in (b, '10.8.0.50'), (b, 'fd08::50'), (c, '10.8.0.2'), (c, 'fd08::2'):
+        ping(n, address)  # c has not sent anything before
     restarted(lab, a, ra, 'a', signal.SIGTERM)
     for n, address in (c, '10.8.0.2'), (c, 'fd08::2'), (a, '10.8.0.2'), (b, 'fd08::1'):
         ping(n, address)

@@ -252,7 +252,8 @@ static void answer(struct ipoib *s, bool ok, uint64_t now)
 /* All that is due ends, and its deadline with it. */
 static void let_out(struct ipoib *s, uint64_t now)
 {
-	static uint8_t room[IPOIB_PACKET_MAX];
+	static uint8_t room[IPOIB_PACKET_MAX], searched[IPOIB_SEARCH_MAX];
+	struct ipoib_frame f;
 	struct ipoib_tx tx;
 	unsigned n = 0;
 
@@ -260,6 +261,8 @@ static void let_out(struct ipoib *s, uint64_t now)
 		check_tx(&tx, room, sizeof(room));
 		MUST(++n <= IPOIB_WAIT_ALL + NEIGH_MAX);
 	}
+	if (ipoib_search(s, searched, now, &f))
+		MUST(f.at == searched && f.len >= ETH && f.len <= sizeof(searched));
 	MUST(ipoib_deadline(s) > now && ipoib_neighs(s) <= NEIGH_MAX);
 	check_stations(s);
 }

@@ -351,6 +351,80 @@ static void look_for__packets_to_nobody(void **state)
 	assert_int_equal(host_count(&l, 0, IPOIB_PROBES_SENT), 2);
 }
 
+/* A frame that answers a search. @return whether anything left for the wire */
+static bool answers(const uint8_t *mac, uint16_t type, const uint8_t *packet, uint32_t len)
+{
+	uint8_t frame[ROOM], to[6];
+	struct ipoib_tx tx;
+
+	neigh_mac(to, &l.host[0].cfg.own);
+	ether(frame, to, mac, type);
+	memcpy(frame + ETHER_HLEN, packet, len);
+	return sends(frame, ETHER_HLEN + len, &tx);
+}
+
+/* A host that has not been heard since the session began is asked for, once in a while. */
+static void search__by_arp(void **state)
+{
+	static const uint8_t none[6], ip[4] = {10, 0, 0, 60}, another[4] = {10, 0, 0, 61};
+	uint8_t room[IPOIB_SEARCH_MAX], s[6], t[6], wire[6];
+	struct ipoib_frame f;
+	struct arp a;
+
+	ip_to(ip);
+	assert_false(ipoib_search(l.host[0].s, room, l.now, &f)); /* there is no bridge */
+	ip_from(one, ip4);
+	assert_memory_equal(ip_to(ip), l.host[0].cfg.mac, 6);
+	assert_true(ipoib_search(l.host[0].s, room, l.now, &f));
+	neigh_mac(wire, &l.host[0].cfg.own);
+	assert_memory_equal(f.at, everybody, 6);
+	assert_memory_equal(f.at + ETHER_SRC, wire, 6);
+	assert_int_equal(get_be16(f.at + ETHER_TYPE), IPOIB_ARP);
+	assert_int_equal(f.len, ETHER_HLEN + ARP_ETH_LEN);
+	assert_true(arp_read_eth(&a, f.at + ETHER_HLEN, ARP_ETH_LEN, s, t));
+	assert_memory_equal(s, wire, 6);
+	assert_memory_equal(a.target_ip, ip, 4);
+	assert_memory_equal(a.sender_ip, none, 4);
+	assert_int_equal(a.op, ARP_REQUEST);
+	ip_to(another);
+	assert_false(ipoib_search(l.host[0].s, room, l.now, &f));
+	l.now += IPOIB_LOOK_NS;
+	assert_true(ipoib_search(l.host[0].s, room, l.now, &f));
+	assert_false(ipoib_search(l.host[0].s, room, l.now + IPOIB_LOOK_NS, &f));
+	a = (struct arp){.op = 2, .sender_ip = {10, 0, 0, 60}};
+	arp_write_eth(room, &a, two, wire);
+	assert_false(answers(two, IPOIB_ARP, room, ARP_ETH_LEN));
+	assert_memory_equal(ip_to(ip), two, 6);
+	assert_int_equal(host_count(&l, 0, IPOIB_NO_NEIGH), 0);
+}
+
+static void search__by_nd(void **state)
+{
+	static const uint8_t ip[16] = {0xFD, 8, [12] = 1, 0x60, 0x61, 0x62},
+			     group[6] = {0x33, 0x33, 0xFF, 0x60, 0x61, 0x62};
+	uint8_t room[IPOIB_SEARCH_MAX], wire[6], p[IP6_HLEN] = {0x60};
+	struct ipoib_frame f;
+	struct nd nd;
+
+	ip_from(one, ip4);
+	ip6_to(ip);
+	assert_true(ipoib_search(l.host[0].s, room, l.now, &f));
+	neigh_mac(wire, &l.host[0].cfg.own);
+	assert_memory_equal(f.at, group, 6);
+	assert_memory_equal(f.at + ETHER_SRC, wire, 6);
+	assert_int_equal(get_be16(f.at + ETHER_TYPE), IPOIB_IP6);
+	assert_int_equal(f.len, ETHER_HLEN + 40 + 24 + 8);
+	assert_true(nd_read(&nd, f.at + ETHER_HLEN, f.len - ETHER_HLEN, ND_ETH_UNITS));
+	assert_memory_equal(nd.target, ip, 16);
+	assert_memory_equal(nd.source, wire, 6);
+	memcpy(p + IP6_DST, f.at + ETHER_HLEN + IP6_SRC, 16);
+	assert_int_equal(get_be16(p + IP6_DST), 0xFE80); /* not unspecified */
+	memcpy(p + IP6_SRC, ip, 16);
+	assert_false(answers(two, IPOIB_IP6, p, sizeof(p)));
+	assert_memory_equal(ip6_to(ip), two, 6);
+	assert_int_equal(host_count(&l, 0, IPOIB_PROBES_SENT), 0);
+}
+
 static void flood__is_counted(void **state)
 {
 	uint8_t frame[ROOM], ip[4] = {10, 1};
@@ -391,6 +465,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(loop__ends, setup, teardown),
 		cmocka_unit_test_setup_teardown(probe__source, setup, teardown),
 		cmocka_unit_test_setup_teardown(look_for__packets_to_nobody, setup, teardown),
+		cmocka_unit_test_setup_teardown(search__by_arp, setup, teardown),
+		cmocka_unit_test_setup_teardown(search__by_nd, setup, teardown),
 		cmocka_unit_test_setup_teardown(flood__is_counted, setup, teardown),
 		cmocka_unit_test_setup_teardown(another_mac__is_not_bridged, setup, teardown),
 	};
