@@ -62,6 +62,7 @@ bool ribs_show(void *arg, uint32_t i, json_t **element)
 	put_text(&row, "gid", v.up ? gid_text(v.gid, gid) : "");
 	put_int(&row, "mtu", v.mtu);
 	put_int(&row, "neighbours", v.neighs);
+	put_int(&row, "bridged", v.bridged);
 	put_int(&row, "groups", v.groups);
 	put_int(&row, "groups_missing", v.missing);
 	for (unsigned k = 0; k < IPOIB_COUNTS; k++)

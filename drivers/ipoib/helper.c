@@ -191,7 +191,8 @@ void *rib_help(void *arg)
 	asking.n = 0;
 	asking.begin_next = 0;
 	while (atomic_load(&r->helping)) {
-		if (rib_now_ms() >= due || atomic_load(&r->asked_port)) {
+		if (rib_now_ms() >= due || atomic_load(&r->asked_port) ||
+			atomic_exchange(&r->new_hosts, false)) {
 			due = rib_now_ms() + READ_MS;
 			follow(r, &joined);
 		}

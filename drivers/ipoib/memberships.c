@@ -16,8 +16,8 @@
 
 struct mnl_socket *rib_memberships_open(void)
 {
-	static const int group[] = {
-		MCADDR_IP4, MCADDR_IP6, RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR, RTNLGRP_LINK};
+	static const int group[] = {MCADDR_IP4, MCADDR_IP6, RTNLGRP_IPV4_IFADDR,
+		RTNLGRP_IPV6_IFADDR, RTNLGRP_LINK, RTNLGRP_MDB};
 	static const int all = 1;
 	struct mnl_socket *nl = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
@@ -33,7 +33,7 @@ struct mnl_socket *rib_memberships_open(void)
 	return nl;
 }
 
-static void add(const struct rib *r, struct rib_groups *to, const uint8_t *ip, unsigned len)
+void rib_groups_add(const struct rib *r, struct rib_groups *to, const uint8_t *ip, unsigned len)
 {
 	uint8_t mgid[16];
 
@@ -50,6 +50,12 @@ static void add(const struct rib *r, struct rib_groups *to, const uint8_t *ip, u
 		to->over++;
 }
 
+/* Of a port of a bridge the host's programs join groups on the bridge. */
+static bool is_ours(const struct rib *r, const struct rib_groups *to, uint32_t index)
+{
+	return index == r->ifindex || (to->master && index == to->master);
+}
+
 /* "3	rib0      :     1      V3", then a line for each group: "
  * 010000E0 1 0:00000000" */
 static void read_ip4(const struct rib *r, struct rib_groups *to, FILE *f)
@@ -62,13 +68,13 @@ static void read_ip4(const struct rib *r, struct rib_groups *to, FILE *f)
 		uint32_t word;
 
 		if (line[0] != '\t') {
-			ours = sscanf(line, "%u", &index) == 1 && index == r->ifindex;
+			ours = sscanf(line, "%u", &index) == 1 && is_ours(r, to, index);
 			continue;
 		}
 		if (!ours || sscanf(line, "%x", &group) != 1)
 			continue;
 		word = group; /* bytes in the order of the network */
-		add(r, to, (const uint8_t *)&word, sizeof(word));
+		rib_groups_add(r, to, (const uint8_t *)&word, sizeof(word));
 	}
 }
 
@@ -82,12 +88,12 @@ static void read_ip6(const struct rib *r, struct rib_groups *to, FILE *f)
 		uint8_t ip[16];
 		unsigned n = 0;
 
-		if (sscanf(line, "%u %*s %32s", &index, hex) != 2 || index != r->ifindex)
+		if (sscanf(line, "%u %*s %32s", &index, hex) != 2 || !is_ours(r, to, index))
 			continue;
 		while (n < sizeof(ip) && sscanf(hex + 2 * n, "%2hhx", &ip[n]) == 1)
 			n++;
 		if (n == sizeof(ip))
-			add(r, to, ip, sizeof(ip));
+			rib_groups_add(r, to, ip, sizeof(ip));
 	}
 }
 
@@ -106,7 +112,7 @@ static int take_group(const struct nlmsghdr *h, void *arg)
 	const struct listing *l = arg;
 	const struct nlattr *a;
 
-	if (mnl_nlmsg_get_payload_len(h) < sizeof(*m) || m->ifa_index != l->rib->ifindex)
+	if (mnl_nlmsg_get_payload_len(h) < sizeof(*m) || !is_ours(l->rib, l->to, m->ifa_index))
 		return MNL_CB_OK;
 	mnl_attr_for_each(a, h, sizeof(*m))
 	{
@@ -114,12 +120,12 @@ static int take_group(const struct nlmsghdr *h, void *arg)
 
 		if (mnl_attr_get_type(a) == IFA_MULTICAST &&
 			len == (m->ifa_family == AF_INET ? 4 : 16))
-			add(l->rib, l->to, mnl_attr_get_payload(a), len);
+			rib_groups_add(l->rib, l->to, mnl_attr_get_payload(a), len);
 	}
 	return MNL_CB_OK;
 }
 
-static int receive_list(struct mnl_socket *nl, struct listing *l)
+static int receive_all(struct mnl_socket *nl, mnl_cb_t take, void *arg)
 {
 	char buffer[16384];
 	int more;
@@ -127,31 +133,38 @@ static int receive_list(struct mnl_socket *nl, struct listing *l)
 	do {
 		ssize_t n = mnl_socket_recvfrom(nl, buffer, sizeof(buffer));
 
-		more = n < 0 ? -1 : mnl_cb_run(buffer, (size_t)n, 0, 0, take_group, l);
+		more = n < 0 ? -1 : mnl_cb_run(buffer, (size_t)n, 0, 0, take, arg);
 	} while (more > 0);
 	return more;
 }
 
-/* @return whether the kernel listed the groups of @p family. */
-static bool list(struct listing *l, unsigned char family)
+bool rib_ask_kernel(
+	uint16_t type, uint16_t flags, const void *head, size_t len, mnl_cb_t take, void *arg)
 {
 	struct mnl_socket *nl = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC);
 	char buffer[128] __attribute__((aligned(NLMSG_ALIGNTO)));
 	struct nlmsghdr *h = mnl_nlmsg_put_header(buffer);
-	struct ifaddrmsg *m = mnl_nlmsg_put_extra_header(h, sizeof(*m));
 	bool ok;
 
-	h->nlmsg_type = RTM_GETMULTICAST;
-	h->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-	m->ifa_family = family;
+	h->nlmsg_type = type;
+	h->nlmsg_flags = NLM_F_REQUEST | flags;
+	memcpy(mnl_nlmsg_put_extra_header(h, len), head, len);
 	ok = nl && mnl_socket_bind(nl, 0, MNL_SOCKET_AUTOPID) >= 0 &&
-	     mnl_socket_sendto(nl, h, h->nlmsg_len) >= 0 && receive_list(nl, l) >= 0;
+	     mnl_socket_sendto(nl, h, h->nlmsg_len) >= 0 && receive_all(nl, take, arg) >= 0;
 	if (nl)
 		mnl_socket_close(nl);
 	return ok;
 }
 
-bool rib_memberships_read(const struct rib *r, struct rib_groups *to)
+/* @return whether the kernel listed the groups of @p family. */
+static bool list(struct listing *l, unsigned char family)
+{
+	const struct ifaddrmsg m = {.ifa_family = family};
+
+	return rib_ask_kernel(RTM_GETMULTICAST, NLM_F_DUMP, &m, sizeof(m), take_group, l);
+}
+
+bool rib_memberships_read(struct rib *r, struct rib_groups *to)
 {
 	static const struct {
 		unsigned char family;
@@ -162,6 +175,7 @@ bool rib_memberships_read(const struct rib *r, struct rib_groups *to)
 	struct listing l = {.rib = r, .to = to};
 
 	to->n = to->over = 0;
+	to->master = rib_master(r);
 	for (unsigned i = 0; i < ARRAY_SIZE(from); i++) {
 		uint32_t over = to->over;
 		unsigned tries = 0;
@@ -179,5 +193,6 @@ bool rib_memberships_read(const struct rib *r, struct rib_groups *to)
 		from[i].read(r, to, f);
 		fclose(f);
 	}
+	rib_hosts_groups(r, to);
 	return true;
 }

@@ -150,6 +150,17 @@ static void completed(
 		r->q.done = (uint32_t)wc->wr_id + 1;
 }
 
+/* For a host on a bridge that packets come for, and that has not been heard. */
+static void search(struct rib *r, uint64_t now)
+{
+	struct virtio_net_hdr plain = {0};
+	uint8_t room[IPOIB_SEARCH_MAX];
+	struct ipoib_frame f;
+
+	if (ipoib_search(r->ipoib, room, now, &f))
+		put_frame(r, &plain, &(struct merge_piece){f.at, f.len}, 1);
+}
+
 /* @return how many completions there were. */
 static int from_wire(struct rib *r, uint64_t now)
 {
@@ -162,6 +173,7 @@ static int from_wire(struct rib *r, uint64_t now)
 	for (int i = 0; i < n; i++)
 		completed(r, &wc[i], &net[i], now);
 	flush(r);
+	search(r, now);
 	rib_post_recvs(r, r->spent, r->nspent);
 	r->nspent = 0;
 	return n > 0 ? n : 0;
@@ -292,6 +304,7 @@ static void take_answers(struct rib *r, uint64_t now)
 static void publish(struct rib *r, bool up)
 {
 	const uint64_t *session = ipoib_counts(r->ipoib);
+	bool new_hosts;
 
 	pthread_mutex_lock(&r->lock);
 	ipoib_set_mac(r->ipoib, r->mac);
@@ -304,10 +317,16 @@ static void publish(struct rib *r, bool up)
 	if (up) {
 		r->view.qpn = r->q.own.qpn;
 		r->view.neighs = ipoib_neighs(r->ipoib);
+		r->view.bridged = ipoib_bridged(r->ipoib);
 		memcpy(r->view.gid, r->q.own.gid, 16);
 	}
 	memcpy(r->view.name, r->name, sizeof(r->name));
+	new_hosts = rib_hosts_publish(r);
 	pthread_mutex_unlock(&r->lock);
+	if (!new_hosts)
+		return;
+	atomic_store(&r->new_hosts, true);
+	rib_wake(r->wake_helper);
 }
 
 /* The helper asks rocid for the changes, which may be busy with a question for some seconds. */
@@ -448,6 +467,8 @@ static void begin(struct rib *r)
 	r->merge.n = r->nspent = 0;
 	r->published = 0;
 	r->failed = r->gone = false;
+	r->hosts.changes = r->hosts.others = r->hosts.n = 0;
+	atomic_store(&r->new_hosts, false);
 	atomic_store(&r->ngroups, 0);
 	atomic_store(&r->missing, 0);
 	atomic_store(&r->asked_port, true); /* what has changed meanwhile came without an event */

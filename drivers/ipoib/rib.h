@@ -53,6 +53,7 @@ struct rib_view {
 	uint8_t gid[16];
 	uint32_t mtu;	   /* that rocid last found there, of those that the port carries */
 	uint32_t neighs;   /* entries of the table of neighbours */
+	uint32_t bridged;  /* IP addresses of other hosts on its bridge */
 	uint32_t groups;   /* that the kernel joined */
 	uint32_t missing;  /* likewise, but they are not received: too many, or refused */
 	uint32_t sessions; /* begun so far: each has another QPN */

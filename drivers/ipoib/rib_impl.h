@@ -81,6 +81,13 @@ struct rib_asking {
 	struct rib_wanted wanted[RIB_ASKING];
 };
 
+/** IPv6 addresses of the netdev's side, as the packet thread has seen them. */
+struct rib_hosts {
+	uint32_t changes;   /* as the table was; the packet thread's */
+	uint32_t others, n; /* those at other MACs than the netdev's come first */
+	uint8_t ip6[STATION_MAX][16];
+};
+
 struct rib {
 	struct rib_config cfg;
 	pthread_t packets, helper;
@@ -113,6 +120,8 @@ struct rib {
 	pthread_mutex_t lock;
 	struct rib_jobs asked, asked_groups, answered; /* under lock */
 	struct rib_jobs unused;			       /* likewise: handles to be destroyed */
+	struct rib_hosts hosts;			       /* likewise */
+	_Atomic bool new_hosts;			       /* the helper is to read them */
 	uint32_t questions;  /* without an answer so far: at most RIB_JOBS */
 	char said[RIB_SAID]; /* last sentence on stderr */
 	/* for rib_look(): written by the packet thread, under lock */
@@ -236,17 +245,40 @@ int rib_make_handles(struct rib *r, struct rib_asking *a, int longest_ms);
 
 /** The groups that the kernel joined on the netdev, as MGIDs. */
 struct rib_groups {
+	uint32_t master;  /* the bridge that the netdev is a port of; 0: none */
 	uint32_t n, over; /* over: for which there was no room */
 	uint8_t mgid[RIB_GROUPS][16];
 };
 
 struct mnl_socket;
+struct nlmsghdr;
 
 /** @return a socket that is readable when memberships, addresses or settings of netdevs may have
  *  changed, those of other namespaces too where the kernel allows it, or NULL. At home. */
 struct mnl_socket *rib_memberships_open(void);
 
-/** Reads what the kernel joined.  @return false: it could not be read. */
-bool rib_memberships_read(const struct rib *r, struct rib_groups *to);
+/** Reads what the kernel joined, and what hosts on the netdev's bridge did. @return false: it could
+ *  not be read. */
+bool rib_memberships_read(struct rib *r, struct rib_groups *to);
+
+/** Adds the MGID of an IP group of @p len octets, unless it is there. */
+void rib_groups_add(const struct rib *r, struct rib_groups *to, const uint8_t *ip, unsigned len);
+
+/** Asks the kernel by rtnetlink; calls @p take for each message of its answer. @param head  of the
+ *  request, @p len octets. @return false: it did not answer. */
+bool rib_ask_kernel(uint16_t type, uint16_t flags, const void *head, size_t len,
+	int (*take)(const struct nlmsghdr *h, void *arg), void *arg);
+
+/* bridge.c */
+
+/** Copies the addresses that lib/ipoib knows, under the lock. @return whether they have changed.
+ *  The packet thread. */
+bool rib_hosts_publish(struct rib *r);
+
+/** @return the index of the netdev whose port the netdev is; 0: none. */
+uint32_t rib_master(const struct rib *r);
+
+/** Adds the groups of other hosts. */
+void rib_hosts_groups(struct rib *r, struct rib_groups *to);
 
 #endif

@@ -9,9 +9,11 @@
 
 #include "encap.h"
 
-#define ARP_ETH_LEN   28u
-#define ARP_IPOIB_LEN 56u
-#define ARP_REQUEST   1u
+#define ARP_ETH_LEN	  28u
+#define ARP_ETH_SENDER_IP 14u /* their places */
+#define ARP_ETH_TARGET_IP 24u
+#define ARP_IPOIB_LEN	  56u
+#define ARP_REQUEST	  1u
 
 /** The fields that both forms have. */
 struct arp {

@@ -11,6 +11,7 @@
 #include <string.h>
 
 enum {
+	ETHER_SRC = 6,
 	ETHER_TYPE = 12,
 	ETHER_HLEN = 14,
 };
@@ -23,6 +24,7 @@ enum {
 	IP4_PROTOCOL = 9,
 	IP4_SUM = 10,
 	IP4_SRC = 12,
+	IP4_DST = 16,
 	IP4_HLEN = 20,
 };
 

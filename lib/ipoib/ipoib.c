@@ -20,16 +20,21 @@ struct packet {
 
 struct ipoib {
 	struct ipoib_config cfg;
-	bool has_ip4, has_ip6;
-	uint8_t ip4[4], ip6[16]; /* the kernel's, as its last messages say */
-	struct list asks;	 /* neighs that need a handle */
-	struct list ready;	 /* that got one, with packets */
+	bool has_ip6;
+	uint8_t ip6[16];	  /* the kernel's, as its last messages say */
+	uint8_t wire_mac[6];	  /* by which peers know us */
+	uint64_t look_next;	  /* for the IP address of a packet to nobody, at the earliest */
+	uint64_t search_next;	  /* likewise, for one of this side */
+	struct station_ip wanted; /* that; len 0: none */
+	struct list asks;	  /* neighs that need a handle */
+	struct list ready;	  /* that got one, with packets */
 	struct list probing;
 	uint64_t count[IPOIB_COUNTS];
 	struct list waiting; /* packets, the oldest first */
 	struct list spare;
 	struct packet packet[IPOIB_WAIT_ALL];
 	struct neigh_table table;
+	struct station_table stations;
 	uint8_t copy[IPOIB_PACKET_MAX + IPOIB_TAIL]; /* of an ND message */
 };
 
@@ -54,12 +59,15 @@ struct ipoib *ipoib_init(void *room, const struct ipoib_config *cfg)
 		list_push(&s->spare, &s->packet[i].node);
 	}
 	neigh_init(&s->table, &cfg->seed);
+	neigh_mac(s->wire_mac, &cfg->own);
+	station_init(&s->stations, &cfg->seed, cfg->mac);
 	return s;
 }
 
 void ipoib_set_mac(struct ipoib *s, const uint8_t mac[6])
 {
 	memcpy(s->cfg.mac, mac, 6);
+	station_set_own(&s->stations, mac);
 }
 
 static bool drop(struct ipoib *s, enum ipoib_count why)
@@ -250,14 +258,14 @@ static bool next_waiting(struct ipoib *s, uint8_t *room, uint64_t now, struct ip
 
 /* Without an IP address of this host (RFC 5227 2.1.1): the peer answers whatever networks it and
  * the kernel have here, and nobody learns an address that may be another host's by now. */
-static struct neigh *arp_probe(struct ipoib *s, const struct neigh *n, struct ipoib_tx *tx)
+static struct neigh *arp_probe(struct ipoib *s, const uint8_t ip[4], struct ipoib_tx *tx)
 {
 	static const uint8_t everybody[4] = {0xFF, 0xFF, 0xFF, 0xFF};
 	static const struct ipoib_addr unknown;
 	struct arp a = {.op = ARP_REQUEST};
 	uint8_t mgid[16];
 
-	memcpy(a.target_ip, n->ip4[0], 4);
+	memcpy(a.target_ip, ip, 4);
 	ipoib_header_put(tx->at, IPOIB_ARP);
 	arp_write_ipoib(tx->at + IPOIB_HLEN, &a, &s->cfg.own, &unknown);
 	tx->len = IPOIB_HLEN + ARP_IPOIB_LEN;
@@ -266,26 +274,28 @@ static struct neigh *arp_probe(struct ipoib *s, const struct neigh *n, struct ip
 }
 
 /* From an address of the kernel: without one it would be a claim of the peer's (DAD). */
-static struct neigh *nd_probe(struct ipoib *s, const struct neigh *n, struct ipoib_tx *tx)
+static struct neigh *nd_probe(
+	struct ipoib *s, const uint8_t source[16], const uint8_t ip[16], struct ipoib_tx *tx)
 {
 	uint8_t mgid[16], group[16];
 
 	ipoib_header_put(tx->at, IPOIB_IP6);
-	tx->len = IPOIB_HLEN + nd_solicit(tx->at + IPOIB_HLEN, s->ip6, n->ip6[0], &s->cfg.own);
-	nd_group_of(group, n->ip6[0]);
+	tx->len = IPOIB_HLEN + nd_solicit(tx->at + IPOIB_HLEN, source, ip, &s->cfg.own);
+	nd_group_of(group, ip);
 	ipoib_mgid_of_ip6(mgid, s->cfg.pkey, s->cfg.scope, group);
 	return group_of(s, mgid);
 }
 
 /* By broadcast, or to the group of its address: a unicast would go to a QP that is gone. In turns
- * by both families: a peer may have lost its address of one. */
-static struct neigh *write_probe(struct ipoib *s, const struct neigh *n, struct ipoib_tx *tx)
+ * by both families and for each address: a peer may have lost some, or be a bridge, whose hosts
+ * come and go. */
+static struct neigh *write_probe(struct ipoib *s, struct neigh *n, struct ipoib_tx *tx)
 {
 	bool nd = n->nip6 && s->has_ip6;
 
 	if (n->nip4 && (n->probes & 1 || !nd))
-		return arp_probe(s, n, tx);
-	return nd ? nd_probe(s, n, tx) : NULL;
+		return arp_probe(s, n->ip4[n->asked4++ % n->nip4], tx);
+	return nd ? nd_probe(s, s->ip6, n->ip6[n->asked6++ % n->nip6], tx) : NULL;
 }
 
 /* @return whether there is a probe to send. */
@@ -386,6 +396,55 @@ static bool is_zero(const uint8_t *p, unsigned len)
 	return true;
 }
 
+static bool is_own(const struct ipoib *s, const uint8_t mac[6])
+{
+	return !memcmp(mac, s->cfg.mac, 6);
+}
+
+/* A bridge gives back what came from the wire, over another link: this ends the loop. */
+static bool is_of_the_wire(struct ipoib *s, const uint8_t mac[6])
+{
+	return !memcmp(mac, s->wire_mac, 6) || neigh_of_mac(&s->table, mac);
+}
+
+/* By the MAC that the frame came from, which the bridge knows the way to, not that in the message.
+ */
+static void claim_here(struct ipoib *s, const uint8_t mac[6], const uint8_t *ip, unsigned ip_len)
+{
+	s->count[IPOIB_DISPLACED] += station_claim(&s->stations, mac, ip, ip_len);
+	/* Probes come from an address of the netdev's own host, if it has one. */
+	if (ip_len == 16 && (is_own(s, mac) || !s->has_ip6)) {
+		memcpy(s->ip6, ip, 16);
+		s->has_ip6 = true;
+	}
+}
+
+static void seen_here(struct ipoib *s, const uint8_t mac[6], const uint8_t *ip, unsigned ip_len)
+{
+	s->count[IPOIB_DISPLACED] += station_seen(&s->stations, mac, ip, ip_len);
+}
+
+/* A frame that may be of another host on the bridge that the netdev is a port of. */
+static bool from_bridge(struct ipoib *s, const uint8_t *frame, uint32_t len, uint16_t type)
+{
+	const uint8_t *src = frame + ETHER_SRC, *ip = frame + ETHER_HLEN;
+
+	if (!is_own(s, src) && is_of_the_wire(s, src))
+		return drop(s, IPOIB_LOOPED);
+	if (type == IPOIB_IP4)
+		seen_here(s, src, ip + IP4_SRC, 4);
+	else if (type == IPOIB_IP6)
+		seen_here(s, src, ip + IP6_SRC, 16);
+	else if (type == IPOIB_ARP && len >= ETHER_HLEN + ARP_ETH_LEN)
+		seen_here(s, src, ip + ARP_ETH_SENDER_IP, 4);
+	return true;
+}
+
+static bool is_unicast(const uint8_t *ip, unsigned ip_len)
+{
+	return !is_zero(ip, ip_len) && (ip_len == 4 ? ip[0] < 0xE0 : ip[0] != 0xFF);
+}
+
 /* Translates into the frame's own place: it grows by 18 octets less than it had of Ethernet. */
 static bool arp_out(struct ipoib *s, uint8_t *frame, uint32_t len, struct ipoib_tx *tx)
 {
@@ -399,12 +458,9 @@ static bool arp_out(struct ipoib *s, uint8_t *frame, uint32_t len, struct ipoib_
 	n = neigh_of_mac(&s->table, mac);
 	if (n)
 		target = n->addr;
-	else if (!memcmp(mac, s->cfg.mac, 6))
+	else if (!memcmp(mac, sender, 6)) /* it announces itself */
 		target = s->cfg.own;
-	if (!is_zero(a.sender_ip, 4)) {
-		memcpy(s->ip4, a.sender_ip, 4);
-		s->has_ip4 = true;
-	}
+	claim_here(s, frame + ETHER_SRC, a.sender_ip, 4);
 	arp_write_ipoib(tx->at + IPOIB_HLEN, &a, &s->cfg.own, &target);
 	tx->len = IPOIB_HLEN + ARP_IPOIB_LEN;
 	return true;
@@ -412,6 +468,7 @@ static bool arp_out(struct ipoib *s, uint8_t *frame, uint32_t len, struct ipoib_
 
 static bool nd_out(struct ipoib *s, uint8_t *ip6, uint32_t len, struct ipoib_tx *tx)
 {
+	const uint8_t *src = ip6 - ETHER_HLEN + ETHER_SRC;
 	uint8_t addr[IPOIB_LLADDR_LEN];
 	uint32_t n;
 	struct nd nd;
@@ -420,15 +477,43 @@ static bool nd_out(struct ipoib *s, uint8_t *ip6, uint32_t len, struct ipoib_tx 
 		return drop(s, IPOIB_LONG);
 	if (!nd_read(&nd, ip6, len, ND_ETH_UNITS))
 		return drop(s, IPOIB_BAD_ND);
-	if (nd.type == ND_NEIGHBOUR_ADVERT || (nd.type == ND_NEIGHBOUR_SOLICIT && nd.source)) {
-		memcpy(s->ip6, nd.type == ND_NEIGHBOUR_ADVERT ? nd.target : ip6 + 8, 16);
-		s->has_ip6 = true;
-	}
+	if (nd.type == ND_NEIGHBOUR_ADVERT)
+		claim_here(s, src, nd.target, 16);
+	else if (nd.type == ND_NEIGHBOUR_SOLICIT && is_zero(ip6 + IP6_SRC, 16))
+		seen_here(s, src, nd.target, 16); /* it looks for duplicates */
+	else if (nd.type == ND_NEIGHBOUR_SOLICIT && nd.source)
+		claim_here(s, src, ip6 + IP6_SRC, 16);
 	ipoib_addr_put(addr, &s->cfg.own);
 	n = nd_write(s->copy, sizeof(s->copy), ip6, IPOIB_ND_UNITS, addr);
 	memcpy(ip6, s->copy, n);
 	tx->len = IPOIB_HLEN + n;
 	return true;
+}
+
+/* A packet to a MAC that no peer has is lost. A host on a bridge may have learned that MAC before
+ * this session began, and not ask again for half a minute: its IP address is asked for here, in
+ * place of the packet; but not one of this side, which the bridge does not know the way to. */
+static bool look_for(
+	struct ipoib *s, uint8_t *frame, uint16_t type, uint64_t now, struct ipoib_tx *tx)
+{
+	unsigned ip_len = type == IPOIB_IP6 ? 16 : 4;
+	uint8_t source[16], ip[16];
+
+	if (!memcmp(frame, s->wire_mac, 6)) /* the answer to a search: it has been seen */
+		return false;
+	drop(s, IPOIB_NO_NEIGH);
+	if ((type != IPOIB_IP6 && type != IPOIB_IP4) || now < s->look_next)
+		return false;
+	memcpy(source, frame + ETHER_HLEN + (ip_len == 16 ? IP6_SRC : IP4_SRC), ip_len);
+	memcpy(ip, frame + ETHER_HLEN + (ip_len == 16 ? IP6_DST : IP4_DST), ip_len);
+	if (!is_unicast(ip, ip_len) || !is_unicast(source, ip_len) ||
+		station_mac(&s->stations, ip, ip_len))
+		return false;
+	s->look_next = now + IPOIB_LOOK_NS;
+	s->count[IPOIB_PROBES_SENT]++;
+	tx->at = frame;
+	return send_to(
+		s, ip_len == 16 ? nd_probe(s, source, ip, tx) : arp_probe(s, ip, tx), now, tx);
 }
 
 bool ipoib_from_kernel(
@@ -448,10 +533,13 @@ bool ipoib_from_kernel(
 		return drop(s, IPOIB_TYPE);
 	if (!arp && !is_ip(packet, len - ETHER_HLEN, type))
 		return drop(s, IPOIB_BAD_IP);
+	if ((!is_own(s, frame + ETHER_SRC) || s->stations.others) &&
+		!from_bridge(s, frame, len, type))
+		return false;
 	memcpy(dst, frame, 6);
 	n = destination(s, dst, type, packet);
 	if (!n)
-		return drop(s, IPOIB_NO_NEIGH);
+		return look_for(s, frame, type, now, tx);
 	*tx = (struct ipoib_tx){.at = packet - IPOIB_HLEN, .len = len - ETHER_HLEN + IPOIB_HLEN};
 	if (arp && !arp_out(s, frame, len, tx))
 		return false;
@@ -509,12 +597,6 @@ static bool is_on_link(const struct ipoib *s, const struct arrival *a, const str
 	       (!is_link_local(own) || is_link_local(a->from.gid));
 }
 
-static bool is_ours(const struct ipoib *s, const uint8_t *ip, unsigned ip_len)
-{
-	return ip_len == 4 ? s->has_ip4 && !memcmp(ip, s->ip4, 4)
-			   : s->has_ip6 && !memcmp(ip, s->ip6, 16);
-}
-
 static struct neigh *known(struct ipoib *s, const struct ipoib_addr *said)
 {
 	struct neigh *n = neigh_of_addr(&s->table, said);
@@ -538,12 +620,10 @@ static void claim(struct ipoib *s, struct arrival *a, const struct ipoib_addr *s
 {
 	struct neigh *n = neigh_of_ip(&s->table, said->gid, ip, ip_len);
 
-	if (is_ours(s, ip, ip_len)) {
-		s->count[IPOIB_DUPLICATE]++;
-		/* It may have moved there: not announced, nor a duplicate again, before the kernel
-		 * uses it. */
-		*(ip_len == 4 ? &s->has_ip4 : &s->has_ip6) = false;
-	}
+	/* It may have moved there: not announced, nor a duplicate again, before it is used here. */
+	s->count[IPOIB_DUPLICATE] += station_doubt(&s->stations, ip, ip_len);
+	if (ip_len == 16 && !memcmp(ip, s->ip6, 16))
+		s->has_ip6 = false;
 	if (n && n->addr.qpn != said->qpn) {
 		s->count[IPOIB_RESTARTED]++;
 		neigh_rebind(n, said->qpn);
@@ -564,6 +644,67 @@ static bool may_claim(struct ipoib *s, const struct arrival *a, const struct ipo
 	return true;
 }
 
+/* The MAC of an IP address of this side; that of the netdev if none is known. */
+static const uint8_t *local_mac(struct ipoib *s, const uint8_t *ip, unsigned ip_len)
+{
+	const uint8_t *mac;
+
+	if (!s->stations.others)
+		return s->cfg.mac;
+	mac = station_mac(&s->stations, ip, ip_len);
+	if (mac)
+		return mac;
+	if (!s->wanted.len && is_unicast(ip, ip_len)) {
+		s->wanted.len = ip_len;
+		memcpy(s->wanted.ip, ip, ip_len);
+	}
+	return s->cfg.mac;
+}
+
+static uint32_t search_by_arp(const struct ipoib *s, uint8_t *frame)
+{
+	static const uint8_t unknown[6];
+	struct arp a = {.op = ARP_REQUEST};
+
+	memset(frame, 0xFF, 6);
+	put_be16(frame + ETHER_TYPE, IPOIB_ARP);
+	memcpy(a.target_ip, s->wanted.ip, 4);
+	arp_write_eth(frame + ETHER_HLEN, &a, s->wire_mac, unknown);
+	return ETHER_HLEN + ARP_ETH_LEN;
+}
+
+/* From a link-local address that nobody has (RFC 4291, appendix A): without one it would be a claim
+ * (DAD). */
+static uint32_t search_by_nd(struct ipoib *s, uint8_t *frame)
+{
+	uint8_t source[16] = {0xFE, 0x80, [11] = 0xFF, 0xFE}, group[16];
+
+	memcpy(source + 8, s->wire_mac, 3);
+	memcpy(source + 13, s->wire_mac + 3, 3);
+	source[8] ^= 2;
+	nd_group_of(group, s->wanted.ip);
+	frame[0] = frame[1] = 0x33;
+	memcpy(frame + 2, group + 12, 4);
+	put_be16(frame + ETHER_TYPE, IPOIB_IP6);
+	nd_solicit(s->copy, source, s->wanted.ip, &s->cfg.own);
+	return ETHER_HLEN +
+	       nd_write(frame + ETHER_HLEN, sizeof(s->copy), s->copy, ND_ETH_UNITS, s->wire_mac);
+}
+
+/* The answer goes to the MAC by which peers know us, so that the bridge gives it to the netdev. */
+bool ipoib_search(
+	struct ipoib *s, uint8_t room[IPOIB_SEARCH_MAX], uint64_t now, struct ipoib_frame *frame)
+{
+	if (!s->wanted.len || now < s->search_next)
+		return false;
+	s->search_next = now + IPOIB_LOOK_NS;
+	memcpy(room + ETHER_SRC, s->wire_mac, 6);
+	frame->at = room;
+	frame->len = s->wanted.len == 4 ? search_by_arp(s, room) : search_by_nd(s, room);
+	s->wanted.len = 0;
+	return true;
+}
+
 static bool arp_in(struct ipoib *s, struct arrival *a, uint32_t *len)
 {
 	struct ipoib_addr sender, target;
@@ -580,7 +721,7 @@ static bool arp_in(struct ipoib *s, struct arrival *a, uint32_t *len)
 	else
 		claim(s, a, &sender, arp.sender_ip, 4);
 	if (ipoib_addr_same(&target, &s->cfg.own))
-		memcpy(mac, s->cfg.mac, 6);
+		memcpy(mac, local_mac(s, arp.target_ip, 4), 6);
 	arp_write_eth(a->packet, &arp, a->mac, mac);
 	*len = ARP_ETH_LEN;
 	return true;
@@ -613,13 +754,27 @@ static bool nd_in(struct ipoib *s, struct arrival *a, uint32_t *len)
 	return true;
 }
 
+/* The MAC that a datagram to our QP is for. The answer to a probe for duplicates (RFC 5227) does
+ * not name whom it is for: anybody here may have asked. */
+static const uint8_t *destination_here(struct ipoib *s, const uint8_t *packet, uint16_t type)
+{
+	static const uint8_t everybody[6] = {0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
+
+	if (type == IPOIB_IP6)
+		return local_mac(s, packet + IP6_DST, 16);
+	if (type == IPOIB_IP4)
+		return local_mac(s, packet + IP4_DST, 4);
+	packet += ARP_ETH_TARGET_IP;
+	return is_zero(packet, 4) ? everybody : local_mac(s, packet, 4);
+}
+
 /* Groups' MACs are those of Ethernet: RFC 1112 6.4, RFC 2464 7. */
-static void ethernet(const struct ipoib *s, const struct arrival *a, uint16_t type)
+static void ethernet(struct ipoib *s, const struct arrival *a, uint16_t type)
 {
 	uint8_t *eth = a->packet - ETHER_HLEN;
 
 	if (!a->group) {
-		memcpy(eth, s->cfg.mac, 6);
+		memcpy(eth, destination_here(s, a->packet, type), 6);
 	} else if (type == IPOIB_IP6 && a->packet[24] == 0xFF) {
 		eth[0] = eth[1] = 0x33;
 		memcpy(eth + 2, a->packet + 36, 4);
@@ -726,6 +881,8 @@ const char *ipoib_count_name(enum ipoib_count c)
 		[IPOIB_RESTARTED] = "restarted",
 		[IPOIB_DUPLICATE] = "duplicate",
 		[IPOIB_EVICTED] = "evicted",
+		[IPOIB_DISPLACED] = "displaced",
+		[IPOIB_LOOPED] = "looped",
 		[IPOIB_CUT] = "cut",
 		[IPOIB_MERGED] = "merged",
 		[IPOIB_BAD_OFFLOAD] = "bad_offload",
@@ -742,4 +899,14 @@ uint32_t ipoib_neighs(const struct ipoib *s)
 const struct neigh *ipoib_neigh(const struct ipoib *s, uint32_t i)
 {
 	return &s->table.entry[i];
+}
+
+uint32_t ipoib_bridged(const struct ipoib *s)
+{
+	return s->stations.others;
+}
+
+const struct station_table *ipoib_stations(const struct ipoib *s)
+{
+	return &s->stations;
 }

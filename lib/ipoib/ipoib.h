@@ -7,12 +7,16 @@
  *
  * The kernel resolves addresses as on any Ethernet. Its ARP and ND messages are translated; each
  * peer, a QP of a port, appears to it under a MAC of its own (neigh.h), which stays when the peer
- * restarts and has another QPN (IPB-16).
+ * restarts and has another QPN (IPB-16). Peers know the netdev by one address, whichever
+ * hosts are on a bridge that it is a port of (station.h).
  *
  * Timers, all from ipoib_deadline():
  * - a peer that was not heard for REACHABLE is asked again, if packets are sent to it: after DELAY,
  *   then each PROBE, PROBES times
  * - a destination without an address handle is not tried again before RETRY
+ * - of packets to MACs that no peer has, one per LOOK becomes a search for its IP address
+ * - of packets for addresses that no host of a bridge was heard to have, one per LOOK is searched
+ * for
  */
 #ifndef IPOIB_H
 #define IPOIB_H
@@ -20,12 +24,14 @@
 #include "encap.h"
 #include "hash.h"
 #include "neigh.h"
+#include "station.h"
 
 #define IPOIB_MS	   1000000ull
 #define IPOIB_REACHABLE_NS (1000 * IPOIB_MS)
 #define IPOIB_DELAY_NS	   (500 * IPOIB_MS)
 #define IPOIB_PROBE_NS	   (1000 * IPOIB_MS)
 #define IPOIB_RETRY_NS	   (1000 * IPOIB_MS)
+#define IPOIB_LOOK_NS	   (100 * IPOIB_MS)
 #define IPOIB_PROBES	   3u
 #define IPOIB_WAIT_EACH	   16u	/* packets that wait for one destination */
 #define IPOIB_WAIT_ALL	   128u /* and for all */
@@ -34,6 +40,8 @@
 #define IPOIB_TAIL 64u
 /** Octets that ipoib_next() may write. */
 #define IPOIB_PACKET_MAX (IPOIB_HLEN + IPOIB_MTU_MAX)
+/** Octets that ipoib_search() may write. */
+#define IPOIB_SEARCH_MAX 96u
 
 /** Why a packet was dropped, or what else was counted. */
 enum ipoib_count {
@@ -52,10 +60,12 @@ enum ipoib_count {
 	IPOIB_NO_NEIGH,	   /**< to a MAC that no peer has */
 	IPOIB_UNRESOLVED,  /**< nobody answers for the GID */
 	IPOIB_QUEUE_FULL,  /**< too many wait for an address handle */
-	IPOIB_PROBES_SENT, /**< peers asked again (IPB-16) */
+	IPOIB_PROBES_SENT, /**< peers asked again (IPB-16), or for the first time */
 	IPOIB_RESTARTED,   /**< peers that came back with another QPN (IPB-16) */
-	IPOIB_DUPLICATE,   /**< claims by others of the IP address that the kernel used last */
+	IPOIB_DUPLICATE,   /**< claims by peers of an IP address that is in use here */
 	IPOIB_EVICTED,	   /**< entries that left the full table */
+	IPOIB_DISPLACED,   /**< IP addresses of this side that left for others (station.h) */
+	IPOIB_LOOPED,	   /**< frames of the kernel that had come from the wire */
 	IPOIB_CUT,	   /**< frames of the kernel that became several (cut.h) */
 	IPOIB_MERGED,	   /**< frames to the kernel that were several (merge.h) */
 	IPOIB_BAD_OFFLOAD, /**< frames of the kernel that contradict what it says beside them */
@@ -112,7 +122,7 @@ size_t ipoib_size(void);
 /** @return the state, in @p room. */
 struct ipoib *ipoib_init(void *room, const struct ipoib_config *cfg);
 
-/** Another MAC of the netdev: its kernel takes no frame for another one. */
+/** Another MAC of the netdev. */
 void ipoib_set_mac(struct ipoib *s, const uint8_t mac[6]);
 
 /**
@@ -128,6 +138,14 @@ bool ipoib_from_kernel(
  */
 bool ipoib_from_wire(
 	struct ipoib *s, const struct ipoib_rx *rx, uint64_t now, struct ipoib_frame *frame);
+
+/**
+ * Asks the netdev's side for an IP address that a packet has come for, and that is not known.
+ * @param room  where the frame is built
+ * @return whether there is a frame for the kernel.
+ */
+bool ipoib_search(
+	struct ipoib *s, uint8_t room[IPOIB_SEARCH_MAX], uint64_t now, struct ipoib_frame *frame);
 
 /** @return whether an address handle is needed; ipoib_resolved() answers, at any time. */
 bool ipoib_ask(struct ipoib *s, struct ipoib_ask *ask);
@@ -159,5 +177,11 @@ uint32_t ipoib_neighs(const struct ipoib *s);
 
 /** @return the @p i-th place of the table; see neigh.used. @param i below NEIGH_MAX */
 const struct neigh *ipoib_neigh(const struct ipoib *s, uint32_t i);
+
+/** @return how many IP addresses of this side are at other MACs than the netdev's. */
+uint32_t ipoib_bridged(const struct ipoib *s);
+
+/** @return the IP addresses of this side, which change when their `changes` do. */
+const struct station_table *ipoib_stations(const struct ipoib *s);
 
 #endif

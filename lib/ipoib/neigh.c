@@ -162,7 +162,7 @@ struct neigh *neigh_add(struct neigh_table *t, const struct ipoib_addr *a, bool 
 	n->state = NEIGH_INCOMPLETE;
 	n->used = true;
 	n->asked = n->sent = false;
-	n->nip4 = n->nip6 = n->probes = n->waiting = 0;
+	n->nip4 = n->nip6 = n->asked4 = n->asked6 = n->probes = n->waiting = 0;
 	n->heard = n->due = 0;
 	n->serial = ++t->serial;
 	if (!group) {

@@ -39,11 +39,12 @@ struct neigh {
 	uint8_t nip4, nip6; /* addresses that it claimed, the latest first */
 	uint8_t ip4[NEIGH_IPS][4];
 	uint8_t ip6[NEIGH_IPS][16];
-	uint8_t probes;	 /* without an answer */
-	uint8_t waiting; /* packets */
-	uint32_t serial; /* of the entry: a place is used again */
-	uint64_t heard;	 /* when it was last heard */
-	uint64_t due;	 /* PROBE: when to ask; INCOMPLETE: not before this */
+	uint8_t asked4, asked6; /* probes so far, by family */
+	uint8_t probes;		/* without an answer */
+	uint8_t waiting;	/* packets */
+	uint32_t serial;	/* of the entry: a place is used again */
+	uint64_t heard;		/* when it was last heard */
+	uint64_t due;		/* PROBE: when to ask; INCOMPLETE: not before this */
 	struct list by_gid, by_mac;
 	struct list age;     /* neigh_table.fresh or .sent, the oldest first */
 	struct list job;     /* ipoib.asks or .ready or .probing */

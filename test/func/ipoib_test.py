@@ -98,17 +98,17 @@ def big_ping(namespace, address, size):
     return namespace.inside(run)
 
 
-def group_sender(family):
+def group_sender(family, name='rib0'):
     s = socket.socket(family, socket.SOCK_DGRAM)
     if family == socket.AF_INET6:
-        s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_IF, socket.if_nametoindex('rib0'))
+        s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_IF, socket.if_nametoindex(name))
     else:
         s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF,
-                     struct.pack('@4s4si', b'\0' * 4, b'\0' * 4, socket.if_nametoindex('rib0')))
+                     struct.pack('@4s4si', b'\0' * 4, b'\0' * 4, socket.if_nametoindex(name)))
     return s
 
 
-def member(group):
+def member(group, name='rib0'):
     """A socket that receives what comes to the group, in the namespace of the caller."""
     v6 = ':' in group
     family = socket.AF_INET6 if v6 else socket.AF_INET
@@ -117,18 +117,18 @@ def member(group):
     s.bind((group if not v6 else '', GROUP_PORT))
     if v6:
         s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP,
-                     socket.inet_pton(family, group) + struct.pack('@I', socket.if_nametoindex('rib0')))
+                     socket.inet_pton(family, group) + struct.pack('@I', socket.if_nametoindex(name)))
     else:
         s.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP,
-                     socket.inet_aton(group) + struct.pack('@4si', b'\0' * 4, socket.if_nametoindex('rib0')))
+                     socket.inet_aton(group) + struct.pack('@4si', b'\0' * 4, socket.if_nametoindex(name)))
     s.settimeout(0.2)
     return s
 
 
-def multicast(sender, receiver, group):
+def multicast(sender, receiver, group, out='rib0', into='rib0'):
     """A datagram to the group arrives where a program has joined it."""
     family = socket.AF_INET6 if ':' in group else socket.AF_INET
-    to, got = sender.inside(lambda: group_sender(family)), receiver.inside(lambda: member(group))
+    to, got = sender.inside(lambda: group_sender(family, out)), receiver.inside(lambda: member(group, into))
     until = time.monotonic() + PATIENCE_S
     while True:
         to.sendto(b'to all of ' + group.encode(), (group, GROUP_PORT))
@@ -863,4 +863,5 @@ def main():
          'hostile': hostile, 'faults': faults, 'dhcp': dhcp, 'groups': groups, 'flood': flood}[sys.argv[3]](lab)
 
 
-main()
+if __name__ == '__main__':
+    main()

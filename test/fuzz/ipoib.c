@@ -8,7 +8,8 @@
  *   b[0]    who: GID and QPN of the sender, or the low octet of a MAC
  *   b[1]    of the type: which, or any
  *   b[2..3] length of the packet
- *   b[4]    other than 0: not of a group
+ *   b[4]    low half other than 0: not of a group; high half: MAC that a frame of the kernel is
+ *           from, the netdev's or another's on its bridge
  *   b[5]    other than 0: the checksum of ND is not made right
  *   b[6..7] milliseconds that pass
  *
@@ -29,8 +30,10 @@
 #include "records.h"
 #include "target.h"
 
-#define STEPS 64u
-#define ETH   14u
+#define STEPS	   64u
+#define ETH	   14u
+#define FROM_PEER  14u
+#define FROM_GROUP 15u
 
 enum {
 	ACT_WIRE,
@@ -93,6 +96,38 @@ static void shape(
 	}
 }
 
+/* No MAC has more addresses than it may have, and those of groups have none. */
+static void check_stations(const struct ipoib *s)
+{
+	const struct station_table *t = ipoib_stations(s);
+	uint32_t others = 0;
+
+	for (unsigned i = 0; i < STATION_MAX; i++) {
+		const struct station *at = &t->entry[i];
+		uint32_t n = 0;
+
+		if (!at->used)
+			continue;
+		others += memcmp(at->mac, own.mac, 6) != 0;
+		for (unsigned k = 0; k < STATION_MAX; k++)
+			n += t->entry[k].used && !memcmp(t->entry[k].mac, at->mac, 6);
+		MUST(n <= STATION_PER_MAC && !(at->mac[0] & 1));
+		MUST(at->at.len == 4 || at->at.len == 16);
+	}
+	MUST(others == ipoib_bridged(s));
+}
+
+/* To the netdev, to a group, or to a host that has sent something. */
+static void check_dst(const struct ipoib *s, const uint8_t mac[6])
+{
+	const struct station_table *t = ipoib_stations(s);
+	bool known = mac[0] & 1 || !memcmp(mac, own.mac, 6);
+
+	for (unsigned i = 0; i < STATION_MAX && !known; i++)
+		known = t->entry[i].used && !memcmp(t->entry[i].mac, mac, 6);
+	MUST(known);
+}
+
 /* Blocks of their own: one octet too far is a report of AddressSanitizer. */
 static void from_wire(
 	struct ipoib *s, const struct record *r, const uint8_t *bytes, uint32_t len, uint64_t now)
@@ -119,6 +154,7 @@ static void from_wire(
 		.vid = r->b[4] == 5,
 		.ip4 = r->b[4] == 4};
 	if (ipoib_from_wire(s, &rx, now, &f)) {
+		check_dst(s, f.at);
 		MUST(f.at >= area && f.at + f.len <= area + all && f.len >= ETH);
 		MUST((f.at[6] & 3) == 2);
 		MUST(!rx.vid && !rx.ip4 && r->b[4] != 6);
@@ -142,8 +178,14 @@ static void from_kernel(
 	MUST(frame);
 	neigh_mac(mac, &to);
 	memcpy(frame, mac, 6);
-	if (!r->b[4])
+	if (!(r->b[4] & 0xF))
 		memset(frame, 0xFF, 6);
+	memcpy(frame + 6, own.mac, 6);
+	frame[7] = r->b[4] >> 4;
+	if (r->b[4] >> 4 == FROM_PEER) /* it comes back */
+		memcpy(frame + 6, mac, 6);
+	else if (r->b[4] >> 4 == FROM_GROUP)
+		frame[6] |= 1;
 	put_be16(frame + 12, type_of(r));
 	memcpy(frame + ETH, bytes, len);
 	if (!r->b[5])
@@ -210,7 +252,8 @@ static void answer(struct ipoib *s, bool ok, uint64_t now)
 /* All that is due ends, and its deadline with it. */
 static void let_out(struct ipoib *s, uint64_t now)
 {
-	static uint8_t room[IPOIB_PACKET_MAX];
+	static uint8_t room[IPOIB_PACKET_MAX], searched[IPOIB_SEARCH_MAX];
+	struct ipoib_frame f;
 	struct ipoib_tx tx;
 	unsigned n = 0;
 
@@ -218,6 +261,8 @@ static void let_out(struct ipoib *s, uint64_t now)
 		check_tx(&tx, room, sizeof(room));
 		MUST(++n <= IPOIB_WAIT_ALL + NEIGH_MAX);
 	}
+	if (ipoib_search(s, searched, now, &f))
+		MUST(f.at == searched && f.len >= ETH && f.len <= sizeof(searched));
 	MUST(ipoib_deadline(s) > now && ipoib_neighs(s) <= NEIGH_MAX);
 }
 
@@ -247,6 +292,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		}
 		let_out(s, now);
 	}
+	check_stations(s);
 	free(s);
 	return 0;
 }

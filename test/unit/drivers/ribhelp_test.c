@@ -15,8 +15,9 @@
 #include <libmnl/libmnl.h>
 #include "rib_impl.h"
 
-#define LOG   128u
-#define FOUND 1
+#define LOG	  128u
+#define FOUND	  1
+#define LOOKS_MAX 100000u /* at the clock: the helper waits for ever */
 
 static struct rib r;
 static char log_[LOG];	      /* a letter for each call */
@@ -30,6 +31,9 @@ static uint32_t visits, visits_at;
 static bool stays, changed;
 static char ah[4];
 static uint64_t clock_ms;
+static uint32_t read_ms;  /* that a read of memberships takes */
+static uint32_t hosts_at; /* during that read the packet thread sees new hosts */
+static uint32_t clock_looks;
 static uint32_t look_ms;  /* that a look for a peer takes */
 static int looks_in_vain; /* errno, unless the GID ends with FOUND */
 static int changes[2];	  /* sockets: the kernel tells of one; -1: it does not tell */
@@ -49,6 +53,8 @@ static void end(void)
 
 uint64_t rib_now_ns(void)
 {
+	if (++clock_looks == LOOKS_MAX)
+		end();
 	return clock_ms * 1000000u;
 }
 
@@ -122,15 +128,17 @@ struct mnl_socket *rib_memberships_open(void)
 	return nl;
 }
 
-bool rib_memberships_read(const struct rib *rib, struct rib_groups *to)
+bool rib_memberships_read(struct rib *rib, struct rib_groups *to)
 {
 	memset(to, 0, sizeof(*to));
 	if (changes[1] < 0)
 		rib_wake(r.wake_helper); /* at once again */
 	else if (write(changes[1], "", 1) != 1)
 		return false;
-	clock_ms += 1000;
-	if (++reads == last_read)
+	clock_ms += read_ms;
+	if (++reads == hosts_at)
+		atomic_store(&r.new_hosts, true);
+	if (reads == last_read)
 		end();
 	if (reads == fails_at)
 		return false;
@@ -146,7 +154,8 @@ static int begin(void **state)
 	reads = looks = last_look = last_read = fails_at = visits = 0;
 	looks_in_vain = EHOSTUNREACH;
 	clock_ms = 1000000;
-	look_ms = 0;
+	look_ms = hosts_at = clock_looks = 0;
+	read_ms = 1000;
 	grows_at = visits_at = UINT32_MAX;
 	visit = 0;
 	stays = true;
@@ -321,6 +330,17 @@ static void rib_help__groups_stay_when_they_cannot_be_read(void **state)
 	assert_int_equal(r.ngroups, 1);
 }
 
+/* Hosts on a bridge: they are solicited in groups that the netdev is to join now. */
+static void rib_help__new_hosts_are_read_at_once(void **state)
+{
+	read_ms = 0;
+	hosts_at = 1;
+	last_read = 2;
+	clock_looks = LOOKS_MAX - 10;
+	rib_help(&r);
+	assert_string_equal(log_, "()+()");
+}
+
 /* A container that changes its netdevs without a pause: so many looks take so long at least. */
 static void rib_help__looks_at_changes_together(void **state)
 {
@@ -412,6 +432,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(rib_help__no_question_after_the_end, begin, finish),
 		cmocka_unit_test_setup_teardown(
 			rib_help__groups_stay_when_they_cannot_be_read, begin, finish),
+		cmocka_unit_test_setup_teardown(
+			rib_help__new_hosts_are_read_at_once, begin, finish),
 		cmocka_unit_test_setup_teardown(rib_help__looks_at_changes_together, begin, finish),
 		cmocka_unit_test_setup_teardown(
 			rib_help__port_is_compared_after_events, begin, finish),

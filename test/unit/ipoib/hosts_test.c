@@ -180,6 +180,27 @@ static void probe__by_both_families(void **state)
 	assert_memory_equal(room + IPOIB_HLEN + 8, ip6[0], 16);
 }
 
+/* The peer may be a bridge, and the host that claimed an address last be gone. */
+static void probe__of_each_address(void **state)
+{
+	static uint8_t room[IPOIB_PACKET_MAX];
+	struct ipoib_addr sender, target;
+	struct arp a;
+
+	host_arp(&l, 1, 0);
+	l.host[1].ip[3] = 22;
+	host_arp(&l, 1, 0);
+	host_arp(&l, 0, 2); /* everybody's group has a handle */
+	l.host[1].silent = true;
+	l.now += S;
+	host_ip(&l, 0, 1);
+	for (uint8_t i = 0; i < IPOIB_PROBES; i++) {
+		assert_int_equal(next_probe(room), IPOIB_ARP);
+		assert_true(arp_read_ipoib(&a, room + IPOIB_HLEN, ARP_IPOIB_LEN, &sender, &target));
+		assert_int_equal(a.target_ip[3], i % 2 ? 2 : 22);
+	}
+}
+
 /* A peer that says its new address itself is known at once. */
 static void restart__announced(void **state)
 {
@@ -237,6 +258,7 @@ int main(void)
 			probe__not_of_a_peer_that_is_heard, setup, teardown),
 		cmocka_unit_test_setup_teardown(probe__names_no_address_of_ours, setup, teardown),
 		cmocka_unit_test_setup_teardown(probe__by_both_families, setup, teardown),
+		cmocka_unit_test_setup_teardown(probe__of_each_address, setup, teardown),
 		cmocka_unit_test_setup_teardown(restart__announced, setup, teardown),
 		cmocka_unit_test_setup_teardown(loss__of_one_in_three, setup, teardown),
 		cmocka_unit_test_setup_teardown(duplicate__address, setup, teardown),

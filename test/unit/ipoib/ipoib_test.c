@@ -400,6 +400,7 @@ static void flood__of_claims_is_bounded(void **state)
 	}
 	assert_int_equal(host_count(&l, 0, IPOIB_EVICTED), 4 * NEIGH_MAX + 2);
 	assert_true(host_ip(&l, 0, 1)); /* packets were sent to it: it stays */
+	assert_int_equal(host_count(&l, 0, IPOIB_NO_NEIGH), 0);
 }
 
 /* The kernel answers each forged request. That makes none of their senders known: those that have a
@@ -424,6 +425,7 @@ static void flood__of_requests_leaves_known_peers(void **state)
 	}
 	for (unsigned k = 1; k < HOSTS; k++)
 		assert_true(host_ip(&l, 0, k));
+	assert_int_equal(host_count(&l, 0, IPOIB_NO_NEIGH), 0);
 }
 
 /* One host may claim any number of QPNs: it takes places of its own only. */
@@ -444,6 +446,7 @@ static void flood__of_qpns_of_one_gid(void **state)
 	}
 	assert_true(ipoib_neighs(l.host[0].s) <= NEIGH_PER_GID + 1); /* and everybody's group */
 	assert_true(host_ip(&l, 0, 2));
+	assert_int_equal(host_count(&l, 0, IPOIB_NO_NEIGH), 0);
 }
 
 /* --- frames of the kernel ------------------------------------------------------------------------

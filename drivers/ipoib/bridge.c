@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The groups of other hosts while the netdev is a port of a bridge, where no kernel joins them on
+ * it: those in which hosts are solicited, whose addresses lib/ipoib has seen, and those that the
+ * bridge knows by snooping. */
+#include <string.h>
+#include <linux/if_bridge.h>
+#include <linux/if_ether.h>
+#include <linux/rtnetlink.h>
+#include <arpa/inet.h>
+#include <libmnl/libmnl.h>
+#include "nd.h"
+#include "rib_impl.h"
+
+static void add_last(struct rib_hosts *to, const struct station *s)
+{
+	memcpy(to->ip6[to->n++], s->at.ip, 16);
+}
+
+static void list_hosts(struct rib_hosts *to, const struct station_table *t, bool own)
+{
+	for (unsigned i = 0; i < STATION_MAX; i++) {
+		const struct station *s = &t->entry[i];
+
+		if (s->used && s->at.len == 16 && !memcmp(s->mac, t->own, 6) == own)
+			add_last(to, s);
+	}
+}
+
+bool rib_hosts_publish(struct rib *r)
+{
+	const struct station_table *t = ipoib_stations(r->ipoib);
+
+	if (r->hosts.changes == t->changes)
+		return false;
+	r->hosts.changes = t->changes;
+	r->hosts.n = 0;
+	list_hosts(&r->hosts, t, false);
+	r->hosts.others = r->hosts.n;
+	list_hosts(&r->hosts, t, true);
+	return true;
+}
+
+static int take_master(const struct nlmsghdr *h, void *arg)
+{
+	uint32_t *master = arg;
+	const struct nlattr *a;
+
+	mnl_attr_for_each(a, h, sizeof(struct ifinfomsg))
+	{
+		if (mnl_attr_get_type(a) == IFLA_MASTER &&
+			mnl_attr_get_payload_len(a) == sizeof(*master))
+			*master = mnl_attr_get_u32(a);
+	}
+	return MNL_CB_OK;
+}
+
+uint32_t rib_master(const struct rib *r)
+{
+	const struct ifinfomsg m = {.ifi_index = (int)r->ifindex};
+	uint32_t master = 0;
+
+	return rib_ask_kernel(RTM_GETLINK, NLM_F_ACK, &m, sizeof(m), take_master, &master) ? master
+											   : 0;
+}
+
+/** Where the groups of a bridge go. */
+struct snooped {
+	const struct rib *rib;
+	struct rib_groups *to;
+};
+
+/* Members beyond the netdev itself are peers. */
+static void take_entry(const struct snooped *s, const struct nlattr *info)
+{
+	const struct br_mdb_entry *e = mnl_attr_get_payload(info);
+
+	if (mnl_attr_get_payload_len(info) < sizeof(*e) || e->ifindex == s->rib->ifindex)
+		return;
+	if (e->addr.proto == htons(ETH_P_IP))
+		rib_groups_add(s->rib, s->to, (const uint8_t *)&e->addr.u.ip4, 4);
+	else if (e->addr.proto == htons(ETH_P_IPV6))
+		rib_groups_add(s->rib, s->to, (const uint8_t *)&e->addr.u.ip6, 16);
+}
+
+static int take_snooped(const struct nlmsghdr *h, void *arg)
+{
+	const struct br_port_msg *m = mnl_nlmsg_get_payload(h);
+	const struct nlattr *mdb, *entry, *info;
+	const struct snooped *s = arg;
+
+	if (mnl_nlmsg_get_payload_len(h) < sizeof(*m) || m->ifindex != s->to->master)
+		return MNL_CB_OK;
+	mnl_attr_for_each(mdb, h, sizeof(*m))
+	{
+		if (mnl_attr_get_type(mdb) != MDBA_MDB)
+			continue;
+		mnl_attr_for_each_nested(entry, mdb)
+		{
+			mnl_attr_for_each_nested(info, entry)
+			{
+				take_entry(s, info);
+			}
+		}
+	}
+	return MNL_CB_OK;
+}
+
+void rib_hosts_groups(struct rib *r, struct rib_groups *to)
+{
+	struct snooped s = {.rib = r, .to = to};
+	const struct br_port_msg m = {.family = PF_BRIDGE};
+	static _Thread_local struct rib_hosts hosts;
+	uint8_t group[16];
+
+	pthread_mutex_lock(&r->lock);
+	hosts = r->hosts;
+	pthread_mutex_unlock(&r->lock);
+	for (uint32_t i = 0; i < (to->master ? hosts.n : hosts.others); i++) {
+		nd_group_of(group, hosts.ip6[i]);
+		rib_groups_add(r, to, group, sizeof(group));
+	}
+	if (to->master) /* nothing is lost where it is no bridge, or does not snoop */
+		rib_ask_kernel(RTM_GETMDB, NLM_F_DUMP, &m, sizeof(m), take_snooped, &s);
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Hosts on the bridge that a netdev of IP over InfiniBand is a port of; the test is its kernel. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <arpa/inet.h>
+#include <cmocka.h>
+#include <linux/if_bridge.h>
+#include <linux/if_ether.h>
+#include <linux/rtnetlink.h>
+#include <libmnl/libmnl.h>
+#include "bits.h"
+#include "rib_impl.h"
+
+#define RIB	3u
+#define BRIDGE	4u
+#define ANOTHER 5u
+#define PORT	6u
+#define GROUPS	8u
+
+static const uint8_t own[6] = {2, 0, 0, 0, 0, 1}, other[6] = {2, 0xAA};
+static const uint8_t ip4[4] = {10, 0, 0, 1};
+
+static struct rib r;
+static struct rib_groups groups;
+static char joined[GROUPS][INET6_ADDRSTRLEN];
+static char buffer[1024] __attribute__((aligned(NLMSG_ALIGNTO)));
+static uint32_t master; /* as the kernel has it */
+
+void rib_groups_add(const struct rib *rib, struct rib_groups *to, const uint8_t *ip, unsigned len)
+{
+	assert_true(to->n < GROUPS);
+	inet_ntop(len == 4 ? AF_INET : AF_INET6, ip, joined[to->n++], INET6_ADDRSTRLEN);
+}
+
+/* --- a kernel --------------------------------------------------------------------------------- */
+
+static void entry(struct nlmsghdr *h, uint32_t port, uint16_t proto, const char *group)
+{
+	struct nlattr *mdb = mnl_attr_nest_start(h, MDBA_MDB);
+	struct nlattr *e = mnl_attr_nest_start(h, MDBA_MDB_ENTRY);
+	struct br_mdb_entry info = {.ifindex = port, .addr.proto = htons(proto)};
+
+	if (proto == ETH_P_IP || proto == ETH_P_IPV6)
+		inet_pton(proto == ETH_P_IP ? AF_INET : AF_INET6, group, &info.addr.u);
+	mnl_attr_put(h, MDBA_MDB_ENTRY_INFO, sizeof(info), &info);
+	mnl_attr_nest_end(h, e);
+	mnl_attr_nest_end(h, mdb);
+}
+
+static struct nlmsghdr *message(const void *head, size_t len)
+{
+	struct nlmsghdr *h = mnl_nlmsg_put_header(buffer);
+
+	memcpy(mnl_nlmsg_put_extra_header(h, len), head, len);
+	return h;
+}
+
+static void snooped(int (*take)(const struct nlmsghdr *h, void *arg), void *arg)
+{
+	struct br_port_msg m = {.family = PF_BRIDGE, .ifindex = BRIDGE};
+	struct nlmsghdr *h = message(&m, sizeof(m));
+
+	entry(h, PORT, ETH_P_IP, "239.1.2.3");
+	entry(h, BRIDGE, ETH_P_IPV6, "ff15::1");
+	entry(h, RIB, ETH_P_IPV6, "ff15::2");
+	entry(h, PORT, ETH_P_ARP, "");
+	assert_int_equal(take(h, arg), MNL_CB_OK);
+	m.ifindex = ANOTHER;
+	h = message(&m, sizeof(m));
+	entry(h, PORT, ETH_P_IP, "239.9.9.9");
+	assert_int_equal(take(h, arg), MNL_CB_OK);
+}
+
+bool rib_ask_kernel(uint16_t type, uint16_t flags, const void *head, size_t len,
+	int (*take)(const struct nlmsghdr *h, void *arg), void *arg)
+{
+	struct ifinfomsg m = {0};
+	struct nlmsghdr *h;
+
+	if (type == RTM_GETMDB) {
+		snooped(take, arg);
+		return true;
+	}
+	assert_int_equal(type, RTM_GETLINK);
+	assert_int_equal(((const struct ifinfomsg *)head)->ifi_index, RIB);
+	h = message(&m, sizeof(m));
+	mnl_attr_put_u32(h, IFLA_MTU, 2044);
+	if (master)
+		mnl_attr_put_u32(h, IFLA_MASTER, master);
+	return take(h, arg) == MNL_CB_OK;
+}
+
+/* --- hosts ------------------------------------------------------------------------------------ */
+
+/* The netdev's own, another, one that moves. */
+static int begin(void **state)
+{
+	static struct ipoib_config cfg = {.mac = {2, 0, 0, 0, 0, 1}, .mtu = 2044};
+	struct station_table *t;
+	uint8_t ip[16] = {0xFD, 8};
+
+	memset(&r, 0, sizeof(r));
+	memset(&groups, 0, sizeof(groups));
+	memset(joined, 0, sizeof(joined));
+	master = 0;
+	r.ifindex = RIB;
+	pthread_mutex_init(&r.lock, NULL);
+	r.ipoib = ipoib_init(malloc(ipoib_size()), &cfg);
+	t = (struct station_table *)ipoib_stations(r.ipoib);
+	station_claim(t, other, ip4, 4);
+	put_be32(ip + 12, 0x111111);
+	station_claim(t, own, ip, 16);
+	put_be32(ip + 12, 0x222222);
+	station_claim(t, other, ip, 16);
+	assert_true(rib_hosts_publish(&r));
+	assert_false(rib_hosts_publish(&r));
+	put_be32(ip + 12, 0x333333);
+	station_claim(t, own, ip, 16);
+	station_claim(t, other, ip, 16);
+	assert_true(rib_hosts_publish(&r));
+	return 0;
+}
+
+static int finish(void **state)
+{
+	pthread_mutex_destroy(&r.lock);
+	free(r.ipoib);
+	return 0;
+}
+
+static void rib_master__of_a_port(void **state)
+{
+	assert_int_equal(rib_master(&r), 0);
+	master = BRIDGE;
+	assert_int_equal(rib_master(&r), BRIDGE);
+}
+
+/* Its own kernel has joined the groups of its own addresses, and leaves them. */
+static void rib_hosts_groups__without_a_bridge(void **state)
+{
+	rib_hosts_groups(&r, &groups);
+	assert_int_equal(groups.n, 2);
+	assert_string_equal(joined[0], "ff02::1:ff22:2222");
+	assert_string_equal(joined[1], "ff02::1:ff33:3333");
+}
+
+static void rib_hosts_groups__of_a_bridge(void **state)
+{
+	groups.master = BRIDGE;
+	rib_hosts_groups(&r, &groups);
+	assert_int_equal(groups.n, 5);
+	assert_string_equal(joined[2], "ff02::1:ff11:1111");
+	assert_string_equal(joined[3], "239.1.2.3");
+	assert_string_equal(joined[4], "ff15::1");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(rib_master__of_a_port, begin, finish),
+		cmocka_unit_test_setup_teardown(rib_hosts_groups__without_a_bridge, begin, finish),
+		cmocka_unit_test_setup_teardown(rib_hosts_groups__of_a_bridge, begin, finish),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

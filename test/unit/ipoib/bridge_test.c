@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The netdev of host 0 is a port of a bridge: frames of other MACs, and datagrams for them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "arp.h"
+#include "bits.h"
+#include "inet.h"
+#include "link.h"
+#include "nd.h"
+
+static const uint8_t everybody[6] = {0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
+static const uint8_t one[6] = {2, 0xAA, 1}, two[6] = {2, 0xAA, 2};
+static const uint8_t ip4[4] = {10, 0, 0, 50}, ip6[16] = {0xFD, 8, [15] = 50};
+
+static struct link l;
+
+static int setup(void **state)
+{
+	link_init(&l);
+	host_arp(&l, 1, 0); /* knows host 0, and is known */
+	link_run(&l, 1);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	link_fini(&l);
+	return 0;
+}
+
+/* A frame of the kernel of host 0. @return what left of it, in @p frame; NULL: nothing yet */
+static const uint8_t *sends(uint8_t *frame, uint32_t len, struct ipoib_tx *tx)
+{
+	struct ipoib_ask ask;
+
+	if (!ipoib_from_kernel(l.host[0].s, frame, len, l.now, tx)) {
+		if (!ipoib_ask(l.host[0].s, &ask))
+			return NULL;
+		ipoib_resolved(l.host[0].s, ask.dest, ask.serial, true, l.now);
+		assert_true(ipoib_next(l.host[0].s, frame, l.now, tx));
+	}
+	return tx->at;
+}
+
+static void ether(uint8_t *frame, const uint8_t *dst, const uint8_t *src, uint16_t type)
+{
+	memcpy(frame, dst, 6);
+	memcpy(frame + ETHER_SRC, src, 6);
+	put_be16(frame + ETHER_TYPE, type);
+}
+
+/* @p mac asks for host 1, or says that it is at @p ip. */
+static const uint8_t *arp_from(uint8_t *frame, const uint8_t *mac, const uint8_t ip[4], uint16_t op)
+{
+	struct arp a = {.op = op, .target_ip = {10, 0, 0, 2}};
+	struct ipoib_tx tx;
+
+	memcpy(a.sender_ip, ip, 4);
+	ether(frame, op == ARP_REQUEST ? everybody : l.host[0].mac[1], mac, IPOIB_ARP);
+	arp_write_eth(frame + ETHER_HLEN, &a, mac, mac);
+	return sends(frame, ETHER_HLEN + ARP_ETH_LEN, &tx);
+}
+
+static bool ip_from(const uint8_t *mac, const uint8_t ip[4])
+{
+	uint8_t frame[ROOM] = {[ETHER_HLEN] = 0x45};
+	struct ipoib_tx tx;
+
+	memcpy(frame + ETHER_HLEN + IP4_SRC, ip, 4);
+	ether(frame, l.host[0].mac[1], mac, IPOIB_IP4);
+	return sends(frame, ETHER_HLEN + IP4_HLEN, &tx);
+}
+
+/* Host 1 sends IPv4 to @p ip. @return the MAC that it is passed to */
+static const uint8_t *ip_to(const uint8_t ip[4])
+{
+	uint8_t p[IPOIB_HLEN + IP4_HLEN] = {8, 0, 0, 0, 0x45};
+
+	memcpy(p + IPOIB_HLEN + IP4_DST, ip, 4);
+	assert_true(host_datagram(&l, 0, &l.host[1].cfg.own, false, p, sizeof(p)));
+	return l.host[0].last;
+}
+
+static const uint8_t *ip6_to(const uint8_t ip[16])
+{
+	uint8_t p[IPOIB_HLEN + IP6_HLEN] = {0x86, 0xDD, 0, 0, 0x60};
+
+	memcpy(p + IPOIB_HLEN + IP6_DST, ip, 16);
+	assert_true(host_datagram(&l, 0, &l.host[1].cfg.own, false, p, sizeof(p)));
+	return l.host[0].last;
+}
+
+/* @p mac solicits @p target. */
+static const uint8_t *solicit_from(
+	uint8_t *frame, const uint8_t *mac, const uint8_t *source, const uint8_t *target)
+{
+	static const uint8_t group[6] = {0x33, 0x33, 0xFF};
+	uint8_t p[ROOM];
+	struct ipoib_tx tx;
+	uint32_t len;
+
+	nd_solicit(p, source, target, &l.host[0].cfg.own);
+	len = nd_write(frame + ETHER_HLEN, ROOM - ETHER_HLEN, p, ND_ETH_UNITS, mac);
+	ether(frame, group, mac, IPOIB_IP6);
+	return sends(frame, ETHER_HLEN + len, &tx);
+}
+
+/* Hosts of the bridge have the address that peers know us by, and what comes for them finds them.
+ */
+static void arp__names_us(void **state)
+{
+	struct ipoib_addr sender, target;
+	uint8_t frame[ROOM];
+	const uint8_t *p;
+	struct arp a;
+
+	assert_memory_equal(ip_to(ip4), l.host[0].cfg.mac, 6);
+	p = arp_from(frame, one, ip4, ARP_REQUEST);
+	assert_true(arp_read_ipoib(&a, p + IPOIB_HLEN, ARP_IPOIB_LEN, &sender, &target));
+	assert_true(ipoib_addr_same(&sender, &l.host[0].cfg.own));
+	assert_true(ipoib_addr_same(&target, &l.host[0].cfg.own)); /* it said its own MAC */
+	assert_memory_equal(a.sender_ip, ip4, 4);
+	assert_memory_equal(ip_to(ip4), one, 6);
+	assert_memory_equal(ip_to(l.host[0].ip), l.host[0].cfg.mac, 6);
+	arp_from(frame, two, ip4, 2); /* it moves */
+	assert_memory_equal(ip_to(ip4), two, 6);
+	assert_int_equal(ipoib_bridged(l.host[0].s), 1);
+}
+
+/* Host 1 says by ARP where it is. */
+static void arp_to(const uint8_t ip[4], uint16_t op)
+{
+	struct arp a = {.op = op, .sender_ip = {10, 0, 0, 2}};
+	uint8_t p[IPOIB_HLEN + ARP_IPOIB_LEN];
+
+	memcpy(a.target_ip, ip, 4);
+	ipoib_header_put(p, IPOIB_ARP);
+	arp_write_ipoib(p + IPOIB_HLEN, &a, &l.host[1].cfg.own, &l.host[0].cfg.own);
+	assert_true(host_datagram(&l, 0, &l.host[1].cfg.own, false, p, sizeof(p)));
+}
+
+static void arp__is_answered_to_whom_it_names(void **state)
+{
+	uint8_t frame[ROOM], s[6], t[6];
+	struct arp a;
+
+	arp_from(frame, one, ip4, ARP_REQUEST);
+	arp_to(ip4, 2);
+	assert_memory_equal(l.host[0].last, one, 6);
+	assert_true(arp_read_eth(&a, l.host[0].last + ETHER_HLEN, ARP_ETH_LEN, s, t));
+	assert_memory_equal(t, one, 6);
+	arp_to(ip4, ARP_REQUEST); /* whether it is still there */
+	assert_memory_equal(l.host[0].last, one, 6);
+	arp_to(l.host[0].ip, 2);
+	assert_memory_equal(l.host[0].last, l.host[0].cfg.mac, 6);
+	arp_to((uint8_t[4]){0}, 2); /* whoever looked for a duplicate of its address */
+	assert_memory_equal(l.host[0].last, everybody, 6);
+}
+
+/* Packets tell where they come from, but from no MAC of a group, and they take no address away. */
+static void ip__sources(void **state)
+{
+	static const uint8_t group[6] = {3};
+	uint8_t frame[ROOM];
+
+	ip_from(l.host[0].cfg.mac, ip4);
+	assert_null(station_mac((struct station_table *)ipoib_stations(l.host[0].s), ip4, 4));
+	ip_from(group, ip4);
+	assert_memory_equal(ip_to(ip4), l.host[0].cfg.mac, 6);
+	ip_from(one, ip4);
+	assert_memory_equal(ip_to(ip4), one, 6);
+	ip_from(l.host[0].cfg.mac, ip4); /* it moved to the host */
+	assert_memory_equal(ip_to(ip4), l.host[0].cfg.mac, 6);
+	arp_from(frame, two, ip4, ARP_REQUEST);
+	ip_from(one, ip4);
+	assert_memory_equal(ip_to(ip4), two, 6);
+}
+
+/* The addresses that the netdev's own host claimed are kept too: no packet takes them away. */
+static void ip__of_the_host(void **state)
+{
+	uint8_t frame[ROOM];
+
+	arp_from(frame, l.host[0].cfg.mac, l.host[0].ip, ARP_REQUEST);
+	ip_from(one, l.host[0].ip);
+	ip_from(one, ip4);
+	assert_memory_equal(ip_to(l.host[0].ip), l.host[0].cfg.mac, 6);
+}
+
+static void nd__solicitations(void **state)
+{
+	static const uint8_t other[16] = {0xFD, 8, [15] = 2}, none[16],
+			     fresh[16] = {0xFD, 8, [15] = 77};
+	uint8_t frame[ROOM], p[ROOM];
+	const uint8_t *out;
+	struct nd nd;
+	struct ipoib_tx tx;
+	struct ipoib_addr said;
+	uint32_t len;
+
+	out = solicit_from(frame, one, ip6, other) + IPOIB_HLEN;
+	assert_true(nd_read(&nd, out, 40 + 24 + 24, IPOIB_ND_UNITS));
+	ipoib_addr_get(&said, nd.source);
+	assert_true(ipoib_addr_same(&said, &l.host[0].cfg.own));
+	assert_memory_equal(ip6_to(ip6), one, 6);
+	/* A host that looks for duplicates will be there, unless another is. */
+	solicit_from(frame, two, none, fresh);
+	assert_memory_equal(ip6_to(fresh), two, 6);
+	solicit_from(frame, two, none, ip6);
+	assert_memory_equal(ip6_to(ip6), one, 6);
+	/* An answer is about its target, not its source. */
+	nd_solicit(p, ip6, other, &l.host[0].cfg.own);
+	len = nd_write(frame + ETHER_HLEN, ROOM, p, ND_ETH_UNITS, two);
+	frame[ETHER_HLEN + 40] = ND_NEIGHBOUR_ADVERT;
+	inet_put(frame + ETHER_HLEN + 42, 0);
+	inet_put(frame + ETHER_HLEN + 42,
+		(uint16_t)~inet_fold(inet_add(inet_pseudo(frame + ETHER_HLEN, len - 40, 58),
+			frame + ETHER_HLEN + 40, len - 40)));
+	ether(frame, everybody, two, IPOIB_IP6);
+	assert_non_null(sends(frame, ETHER_HLEN + len, &tx));
+	assert_memory_equal(ip6_to(other), two, 6);
+	assert_memory_equal(ip6_to(ip6), one, 6);
+}
+
+/* A claim of a peer: the address may have moved there, but packets that still come are passed on.
+ */
+static void duplicate__of_a_bridged_host(void **state)
+{
+	uint8_t frame[ROOM];
+
+	arp_from(frame, one, ip4, ARP_REQUEST);
+	memcpy(l.host[1].ip, ip4, 4);
+	host_arp(&l, 1, 2);
+	assert_int_equal(host_count(&l, 0, IPOIB_DUPLICATE), 1);
+	host_arp(&l, 1, 2);
+	assert_int_equal(host_count(&l, 0, IPOIB_DUPLICATE), 1);
+	assert_memory_equal(ip_to(ip4), one, 6);
+	arp_from(frame, one, ip4, ARP_REQUEST);
+	host_arp(&l, 1, 2);
+	assert_int_equal(host_count(&l, 0, IPOIB_DUPLICATE), 2);
+}
+
+/* Frames that came from the wire come back over another link: they end here. */
+static void loop__ends(void **state)
+{
+	uint8_t frame[ROOM], mac[6];
+
+	assert_null(arp_from(frame, l.host[0].mac[1], l.host[1].ip, ARP_REQUEST));
+	assert_false(ip_from(l.host[0].mac[1], l.host[1].ip));
+	neigh_mac(mac, &l.host[0].cfg.own); /* as peers see what we send */
+	assert_false(ip_from(mac, ip4));
+	assert_int_equal(host_count(&l, 0, IPOIB_LOOPED), 3);
+	assert_int_equal(ipoib_bridged(l.host[0].s), 0);
+}
+
+static void resolve(void)
+{
+	struct ipoib_ask ask;
+
+	while (ipoib_ask(l.host[0].s, &ask))
+		ipoib_resolved(l.host[0].s, ask.dest, ask.serial, true, l.now);
+}
+
+/* Host 1 was heard, is silent, and is solicited from this address. */
+static void asked_from(const uint8_t source[16])
+{
+	static uint8_t room[IPOIB_PACKET_MAX];
+	struct ipoib_tx tx = {.at = room};
+
+	ip_to(ip4);
+	l.now += IPOIB_REACHABLE_NS;
+	ip_from(one, ip4);
+	do {
+		uint64_t due = ipoib_deadline(l.host[0].s);
+
+		assert_true(due != UINT64_MAX);
+		l.now = due > l.now ? due : l.now;
+		if (!ipoib_next(l.host[0].s, room, l.now, &tx))
+			resolve();
+	} while (get_be16(tx.at) != IPOIB_IP6);
+	assert_memory_equal(tx.at + IPOIB_HLEN + IP6_SRC, source, 16);
+	memset(room, 0, sizeof(room));
+}
+
+/* proves IPB-16: probes come from the host, or from a bridged one, if it has no address of IPv6 */
+static void probe__source(void **state)
+{
+	static const uint8_t host[16] = {0xFD, 8, [15] = 1}, peer[16] = {0xFD, 8, [15] = 2};
+	uint8_t frame[ROOM], p[ROOM];
+	uint32_t len;
+
+	ipoib_header_put(p, IPOIB_IP6);
+	len = IPOIB_HLEN + nd_solicit(p + IPOIB_HLEN, peer, ip6, &l.host[1].cfg.own);
+	assert_true(host_datagram(&l, 0, &l.host[1].cfg.own, true, p, len));
+	solicit_from(frame, one, ip6, peer);
+	asked_from(ip6);
+	solicit_from(frame, l.host[0].cfg.mac, host, peer);
+	solicit_from(frame, one, ip6, peer);
+	asked_from(host);
+	nd_solicit(p + IPOIB_HLEN, host, peer, &l.host[1].cfg.own); /* it moved */
+	assert_true(host_datagram(&l, 0, &l.host[1].cfg.own, true, p, len));
+	assert_int_equal(host_count(&l, 0, IPOIB_DUPLICATE), 1);
+	solicit_from(frame, one, ip6, peer);
+	asked_from(ip6);
+}
+
+/* Hosts of the bridge know MACs of peers from before, and are silent about it. */
+static void look_for__packets_to_nobody(void **state)
+{
+	static const uint8_t nobody[6] = {2, 9}, all[4] = {255, 255, 255, 255},
+			     peer[16] = {0xFD, 8, [15] = 9};
+	uint8_t frame[ROOM] = {[ETHER_HLEN] = 0x45}, again[ROOM];
+	struct ipoib_addr sender, target;
+	struct ipoib_tx tx;
+	struct arp a;
+	struct nd nd;
+
+	ether(frame, nobody, one, IPOIB_IP4);
+	memcpy(frame + ETHER_HLEN + IP4_SRC, ip4, 4);
+	memcpy(frame + ETHER_HLEN + IP4_DST, all, 4);
+	memcpy(again, frame, sizeof(again));
+	assert_null(sends(again, ETHER_HLEN + IP4_HLEN, &tx));
+	memcpy(frame + ETHER_HLEN + IP4_DST, ip4, 4); /* it is on this side */
+	memcpy(again, frame, sizeof(again));
+	assert_null(sends(again, ETHER_HLEN + IP4_HLEN, &tx));
+	memcpy(frame + ETHER_HLEN + IP4_DST, (uint8_t[]){10, 0, 0, 9}, 4);
+	memcpy(again, frame, sizeof(again));
+	assert_non_null(sends(again, ETHER_HLEN + IP4_HLEN, &tx));
+	assert_int_equal(tx.len, IPOIB_HLEN + ARP_IPOIB_LEN);
+	assert_true(arp_read_ipoib(&a, tx.at + IPOIB_HLEN, ARP_IPOIB_LEN, &sender, &target));
+	assert_memory_equal(a.target_ip, ((uint8_t[]){10, 0, 0, 9}), 4);
+	assert_int_equal(get_be32(a.sender_ip), 0);
+	memcpy(again, frame, sizeof(again));
+	assert_null(sends(again, ETHER_HLEN + IP4_HLEN, &tx)); /* not so soon again */
+	l.now += IPOIB_LOOK_NS;
+	memset(frame, 0, sizeof(frame));
+	ether(frame, nobody, one, IPOIB_IP6);
+	frame[ETHER_HLEN] = 0x60;
+	memcpy(frame + ETHER_HLEN + IP6_SRC, ip6, 16);
+	memcpy(frame + ETHER_HLEN + IP6_DST, peer, 16);
+	assert_non_null(sends(frame, ETHER_HLEN + IP6_HLEN, &tx));
+	assert_true(nd_read(&nd, tx.at + IPOIB_HLEN, tx.len - IPOIB_HLEN, IPOIB_ND_UNITS));
+	assert_memory_equal(nd.target, peer, 16);
+	assert_memory_equal(tx.at + IPOIB_HLEN + IP6_SRC, ip6, 16);
+	assert_int_equal(host_count(&l, 0, IPOIB_NO_NEIGH), 5);
+	assert_int_equal(host_count(&l, 0, IPOIB_PROBES_SENT), 2);
+}
+
+/* A frame that answers a search. @return whether anything left for the wire */
+static bool answers(const uint8_t *mac, uint16_t type, const uint8_t *packet, uint32_t len)
+{
+	uint8_t frame[ROOM], to[6];
+	struct ipoib_tx tx;
+
+	neigh_mac(to, &l.host[0].cfg.own);
+	ether(frame, to, mac, type);
+	memcpy(frame + ETHER_HLEN, packet, len);
+	return sends(frame, ETHER_HLEN + len, &tx);
+}
+
+/* A host that has not been heard since the session began is asked for, once in a while. */
+static void search__by_arp(void **state)
+{
+	static const uint8_t none[6], ip[4] = {10, 0, 0, 60}, another[4] = {10, 0, 0, 61};
+	uint8_t room[IPOIB_SEARCH_MAX], s[6], t[6], wire[6];
+	struct ipoib_frame f;
+	struct arp a;
+
+	ip_to(ip);
+	assert_false(ipoib_search(l.host[0].s, room, l.now, &f)); /* there is no bridge */
+	ip_from(one, ip4);
+	assert_memory_equal(ip_to(ip), l.host[0].cfg.mac, 6);
+	assert_true(ipoib_search(l.host[0].s, room, l.now, &f));
+	neigh_mac(wire, &l.host[0].cfg.own);
+	assert_memory_equal(f.at, everybody, 6);
+	assert_memory_equal(f.at + ETHER_SRC, wire, 6);
+	assert_int_equal(get_be16(f.at + ETHER_TYPE), IPOIB_ARP);
+	assert_int_equal(f.len, ETHER_HLEN + ARP_ETH_LEN);
+	assert_true(arp_read_eth(&a, f.at + ETHER_HLEN, ARP_ETH_LEN, s, t));
+	assert_memory_equal(s, wire, 6);
+	assert_memory_equal(a.target_ip, ip, 4);
+	assert_memory_equal(a.sender_ip, none, 4);
+	assert_int_equal(a.op, ARP_REQUEST);
+	ip_to(another);
+	assert_false(ipoib_search(l.host[0].s, room, l.now, &f));
+	l.now += IPOIB_LOOK_NS;
+	assert_true(ipoib_search(l.host[0].s, room, l.now, &f));
+	assert_false(ipoib_search(l.host[0].s, room, l.now + IPOIB_LOOK_NS, &f));
+	a = (struct arp){.op = 2, .sender_ip = {10, 0, 0, 60}};
+	arp_write_eth(room, &a, two, wire);
+	assert_false(answers(two, IPOIB_ARP, room, ARP_ETH_LEN));
+	assert_memory_equal(ip_to(ip), two, 6);
+	assert_int_equal(host_count(&l, 0, IPOIB_NO_NEIGH), 0);
+}
+
+static void search__by_nd(void **state)
+{
+	static const uint8_t ip[16] = {0xFD, 8, [12] = 1, 0x60, 0x61, 0x62},
+			     group[6] = {0x33, 0x33, 0xFF, 0x60, 0x61, 0x62};
+	uint8_t room[IPOIB_SEARCH_MAX], wire[6], p[IP6_HLEN] = {0x60};
+	struct ipoib_frame f;
+	struct nd nd;
+
+	ip_from(one, ip4);
+	ip6_to(ip);
+	assert_true(ipoib_search(l.host[0].s, room, l.now, &f));
+	neigh_mac(wire, &l.host[0].cfg.own);
+	assert_memory_equal(f.at, group, 6);
+	assert_memory_equal(f.at + ETHER_SRC, wire, 6);
+	assert_int_equal(get_be16(f.at + ETHER_TYPE), IPOIB_IP6);
+	assert_int_equal(f.len, ETHER_HLEN + 40 + 24 + 8);
+	assert_true(nd_read(&nd, f.at + ETHER_HLEN, f.len - ETHER_HLEN, ND_ETH_UNITS));
+	assert_memory_equal(nd.target, ip, 16);
+	assert_memory_equal(nd.source, wire, 6);
+	memcpy(p + IP6_DST, f.at + ETHER_HLEN + IP6_SRC, 16);
+	assert_int_equal(get_be16(p + IP6_DST), 0xFE80); /* not unspecified */
+	memcpy(p + IP6_SRC, ip, 16);
+	assert_false(answers(two, IPOIB_IP6, p, sizeof(p)));
+	assert_memory_equal(ip6_to(ip), two, 6);
+	assert_int_equal(host_count(&l, 0, IPOIB_PROBES_SENT), 0);
+}
+
+static void flood__is_counted(void **state)
+{
+	uint8_t frame[ROOM], ip[4] = {10, 1};
+
+	for (unsigned i = 0; i < STATION_PER_MAC + 5; i++) {
+		ip[3] = (uint8_t)i;
+		arp_from(frame, one, ip, ARP_REQUEST);
+	}
+	assert_int_equal(host_count(&l, 0, IPOIB_DISPLACED), 5);
+	for (unsigned i = 0; i < 3; i++) {
+		ip[2]++;
+		ip_from(one, ip);
+	}
+	assert_int_equal(host_count(&l, 0, IPOIB_DISPLACED), 8);
+	assert_int_equal(ipoib_bridged(l.host[0].s), STATION_PER_MAC);
+}
+
+/* Frames that were sent before we heard of the netdev's new MAC were its own. */
+static void another_mac__is_not_bridged(void **state)
+{
+	uint8_t frame[ROOM];
+
+	arp_from(frame, one, l.host[0].ip, ARP_REQUEST);
+	assert_int_equal(ipoib_bridged(l.host[0].s), 1);
+	ipoib_set_mac(l.host[0].s, one);
+	assert_int_equal(ipoib_bridged(l.host[0].s), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(arp__names_us, setup, teardown),
+		cmocka_unit_test_setup_teardown(arp__is_answered_to_whom_it_names, setup, teardown),
+		cmocka_unit_test_setup_teardown(ip__sources, setup, teardown),
+		cmocka_unit_test_setup_teardown(ip__of_the_host, setup, teardown),
+		cmocka_unit_test_setup_teardown(nd__solicitations, setup, teardown),
+		cmocka_unit_test_setup_teardown(duplicate__of_a_bridged_host, setup, teardown),
+		cmocka_unit_test_setup_teardown(loop__ends, setup, teardown),
+		cmocka_unit_test_setup_teardown(probe__source, setup, teardown),
+		cmocka_unit_test_setup_teardown(look_for__packets_to_nobody, setup, teardown),
+		cmocka_unit_test_setup_teardown(search__by_arp, setup, teardown),
+		cmocka_unit_test_setup_teardown(search__by_nd, setup, teardown),
+		cmocka_unit_test_setup_teardown(flood__is_counted, setup, teardown),
+		cmocka_unit_test_setup_teardown(another_mac__is_not_bridged, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
