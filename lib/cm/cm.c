@@ -187,11 +187,15 @@ struct cm_conn *cm_alloc(struct cm *cm, const struct cm_path *path, uint64_t coo
 
 /* --- lookup by the peer's identifiers --------------------------------------------------------- */
 
-static uint32_t bucket_of(const struct cm *cm, enum cm_index by, uint64_t guid, uint32_t number)
+/* Number and GUID are only what the peer claims: without the address, hosts that claim the same
+ * would share a bucket. */
+static uint32_t bucket_of(const struct cm *cm, enum cm_index by, uint64_t guid, uint32_t number,
+	const uint8_t remote[16])
 {
-	uint32_t key[4] = {by, number, (uint32_t)guid, (uint32_t)(guid >> 32)};
+	uint32_t key[HASH_WORDS] = {by, number, (uint32_t)guid, (uint32_t)(guid >> 32)};
 
-	return hash_words(&cm->conf.seed, key, 4) & cm->mask;
+	memcpy(&key[4], remote, 16);
+	return hash_words(&cm->conf.seed, key, HASH_WORDS) & cm->mask;
 }
 
 static uint32_t number_of(const struct cm_conn *c, enum cm_index by)
@@ -199,9 +203,14 @@ static uint32_t number_of(const struct cm_conn *c, enum cm_index by)
 	return by == CM_BY_REMOTE_QPN ? c->remote_qpn : c->remote_id;
 }
 
+static uint32_t *bucket_of_conn(struct cm *cm, const struct cm_conn *c, enum cm_index by)
+{
+	return &cm->bucket[by][bucket_of(cm, by, c->guid, number_of(c, by), c->path.remote)];
+}
+
 void cm_index_add(struct cm *cm, struct cm_conn *c, enum cm_index by)
 {
-	uint32_t *head = &cm->bucket[by][bucket_of(cm, by, c->guid, number_of(c, by))];
+	uint32_t *head = bucket_of_conn(cm, c, by);
 
 	c->next[by] = *head;
 	c->indexed[by] = true;
@@ -210,7 +219,7 @@ void cm_index_add(struct cm *cm, struct cm_conn *c, enum cm_index by)
 
 void cm_index_del(struct cm *cm, struct cm_conn *c, enum cm_index by)
 {
-	uint32_t *at = &cm->bucket[by][bucket_of(cm, by, c->guid, number_of(c, by))];
+	uint32_t *at = bucket_of_conn(cm, c, by);
 	uint32_t slot = (uint32_t)(c - cm->conn);
 
 	if (!c->indexed[by])
@@ -232,7 +241,7 @@ bool cm_same_peer(const struct cm_conn *c, const struct cm_path *from)
 struct cm_conn *cm_index_find(
 	struct cm *cm, enum cm_index by, uint64_t guid, uint32_t number, const struct cm_path *from)
 {
-	uint32_t slot = cm->bucket[by][bucket_of(cm, by, guid, number)];
+	uint32_t slot = cm->bucket[by][bucket_of(cm, by, guid, number, from->remote)];
 
 	for (; slot != CM_NONE; slot = cm->conn[slot].next[by]) {
 		struct cm_conn *c = &cm->conn[slot];

@@ -10,11 +10,14 @@
 #include <string.h>
 #include <cmocka.h>
 #include "bits.h"
+#include "cm_impl.h"
 #include "ends.h"
 
 #define CONNS 64u
 #define FLOOD 10000u
 #define FEW   128u
+#define HOSTS 10000u
+#define CHAIN 16u /* 8 is usual for so many in their table */
 
 struct scene {
 	struct ends *net;
@@ -270,12 +273,83 @@ static void closed(void **state)
 	end_take(s->b, CM_EV_REQ);
 }
 
+/* A host for each @p i. */
+static struct cm_path host(const struct scene *s, unsigned i)
+{
+	struct cm_path from = s->b->to;
+
+	from.remote[13] = 1;
+	from.remote[14] = (uint8_t)(i >> 8);
+	from.remote[15] = (uint8_t)i;
+	return from;
+}
+
+/* @return the most connections that a look-up may have to compare. */
+static unsigned longest_chain(const struct cm *cm, enum cm_index by)
+{
+	unsigned longest = 0;
+
+	for (uint32_t i = 0; i <= cm->mask; i++) {
+		unsigned n = 0;
+
+		for (uint32_t c = cm->bucket[by][i]; c != CM_NONE; c = cm->conn[c].next[by])
+			n++;
+		longest = n > longest ? n : longest;
+	}
+	return longest;
+}
+
+/* HOSTS hosts, or one that forges their addresses, send @p mad for @p service to a table with room
+ * for them. */
+static const struct cm *same_of_many(struct scene *s, uint64_t service, const uint8_t *mad)
+{
+	uint32_t listener;
+	struct cm *cm;
+
+	ends_free(s->net);
+	s->net = ends_new(2 * HOSTS, 4, 5, NULL);
+	s->b = &s->net->end[1];
+	cm = s->b->cm;
+	assert_int_equal(cm_listen(cm, service, NULL, HOSTS, LISTENER, &listener), 0);
+	for (unsigned i = 0; i < HOSTS; i++) {
+		const struct cm_path from = host(s, i);
+
+		cm_mad(cm, &from, mad, MAD_LEN, s->net->now);
+	}
+	assert_int_equal(cm_half_open(cm), HOSTS);
+	return cm;
+}
+
+/* SEC-03: hosts that all claim the same ID, GUID and QPN make no look-up longer. */
+static void same_requests_of_many(void **state)
+{
+	struct scene *s = *state;
+	const struct cm *cm;
+
+	request(s);
+	cm = same_of_many(s, SERVICE, s->req);
+	assert_in_range(longest_chain(cm, CM_BY_REMOTE_ID), 1, CHAIN);
+	assert_in_range(longest_chain(cm, CM_BY_REMOTE_QPN), 1, CHAIN);
+}
+
+static void same_lookups_of_many(void **state)
+{
+	struct scene *s = *state;
+	uint8_t mad[MAD_LEN], hdr[CMA_HDR_LEN];
+	uint32_t id;
+
+	cm_sidr(s->a->cm, &s->a->to, SIDR, hdr, end_cma(s->a, hdr), 5, &id, s->net->now);
+	memcpy(mad, s->a->last, MAD_LEN);
+	assert_in_range(longest_chain(same_of_many(s, SIDR, mad), CM_BY_REQUEST), 1, CHAIN);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {T(duplicates), T(duplicates_of_answers),
 		T(duplicates_of_lookups), T(rejected_by_guid), T(refused_requests),
-		T(ids_tell_nothing), T(refused_ids), T(crowded), T(closed)};
+		T(ids_tell_nothing), T(refused_ids), T(crowded), T(closed),
+		T(same_requests_of_many), T(same_lookups_of_many)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
