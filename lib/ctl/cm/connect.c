@@ -41,14 +41,17 @@ static int bind_any(struct cm_id *id, struct reply *r)
 	return id->bound ? 0 : id_bind(id, &any, r->why);
 }
 
-/* An IPv6 wildcard includes IPv4, unless AFONLY: then another listener may have IPv4. */
+/* As in Linux, a loopback address stands for all of its family. The wildcard of IPv6 includes IPv4,
+ * unless AFONLY: then another listener may have IPv4. */
 static const uint8_t *listening_at(const struct cm_id *id)
 {
+	static const uint8_t any4[16] = {[10] = 0xFF, 0xFF}, any6[16];
+
 	if (addr_has_device(&id->local))
 		return id->path.local;
-	if (!addr_is_any(&id->local) || (id->local.family == 6 && !id->afonly))
-		return NULL;
-	return id->local.ip;
+	if (id->local.family == 4)
+		return any4;
+	return id->afonly ? any6 : NULL;
 }
 
 /* Starts to listen, or takes nothing. */

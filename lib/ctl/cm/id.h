@@ -159,8 +159,8 @@ int addr_check(const struct abi_cm_addr *a, int mapped, char why[ABI_SENTENCE_MA
 bool addr_is_any(const struct abi_cm_addr *a);
 bool addr_is_loopback(const struct abi_cm_addr *a);
 /** @return whether an id that is bound to @p a has a device. As in Linux, one bound to a loopback
- *  address has none and listens at all addresses; libfabric takes an id with a device for one with
- *  a real address. */
+ *  address has none and listens at all of its family; libfabric takes an id with a device for one
+ * with a real address. */
 bool addr_has_device(const struct abi_cm_addr *a);
 
 /* resolve.c */
