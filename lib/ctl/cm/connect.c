@@ -17,10 +17,10 @@
 #include "verbs/objects.h"
 #include "verbs/qp_obj.h"
 
-#define QKEY_RDMA_UDP	   0x01234567u
-#define SIDR_REP_PRIVATE   136u
-#define ACCEPT_RETRY_COUNT 7u
-#define PACKET_LIFE	   16u /* of RoCE, as in Linux: 0.27 s */
+#define QKEY_RDMA_UDP	 0x01234567u
+#define SIDR_REP_PRIVATE 136u
+#define RETRY_MAX	 7u  /* 3 bits; of RNR retries: no limit */
+#define PACKET_LIFE	 16u /* of RoCE, as in Linux: 0.27 s */
 
 static uint64_t service_id(const struct cm_id *id, uint16_t port)
 {
@@ -165,8 +165,8 @@ static struct cm_param param_of(const struct cm_id *id, const struct abi_cm_para
 		.psn = id->psn,
 		.responder_resources = p->responder_resources,
 		.initiator_depth = p->initiator_depth,
-		.retry_count = p->retry_count & 7u,
-		.rnr_retry = p->rnr_retry_count & 7u,
+		.retry_count = RTE_MIN(p->retry_count, RETRY_MAX), /* as Linux */
+		.rnr_retry = RTE_MIN(p->rnr_retry_count, RETRY_MAX),
 		.mtu = mtu_code(atomic_load_explicit(&port->active_mtu, memory_order_relaxed)),
 		.transport = transport_of(id),
 		.packet_life = id_packet_life(id),
@@ -264,7 +264,7 @@ static int accept_stream(struct cm_id *id, const struct abi_cm_param *in, struct
 		return err;
 	p.private_data = in->private_data;
 	p.private_len = in->private_len;
-	p.retry_count = ACCEPT_RETRY_COUNT;
+	p.retry_count = RETRY_MAX;
 	id->qpn = in->qpn;
 	return failed(cm_accept(id->all->cm, id->conn, &p, id->handle, loop_now_ns()), r);
 }

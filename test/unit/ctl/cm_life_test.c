@@ -583,6 +583,41 @@ static void attributes__passive(void **state)
 	program_die(&l.p);
 }
 
+/* As in Linux, what exceeds the 3 bits of a retry count is 7, which for RNR means for ever. */
+static void retry_counts__active(void **state)
+{
+	struct abi_cm_connect in = {.param = {.retry_count = 8, .rnr_retry_count = 255}};
+	struct abi_cm_qp_attr a;
+	struct life l;
+	uint32_t listener;
+
+	come(&l, *state, NEW);
+	assert_int_equal(cm_listen(l.w->peer, TCP(7000), NULL, 8, 0, &listener), 0);
+	in.id = l.id = program_resolve(&l.p, 7000);
+	in.param.qpn = l.p.qpn;
+	assert_int_equal(program_ask(&l.p, ABI_CM_CONNECT, &in, sizeof(in), NULL, 0), 0);
+	assert_int_equal(cm_get(l.w->out[0].mad, CM_F_REQ_RETRY), 7);
+	assert_int_equal(cm_get(l.w->out[0].mad, CM_F_REQ_RNR_RETRY), 7);
+	world_run(l.w);
+	peer_accepts(&l);
+	a = attr_of(&l, ABI_QPS_RTS);
+	assert_int_equal(a.attr.retry_cnt, 7);
+	program_die(&l.p);
+}
+
+static void retry_counts__passive(void **state)
+{
+	struct abi_cm_accept in = {.param = {.rnr_retry_count = 9}};
+	struct life l;
+
+	come(&l, *state, REQ_READ);
+	in.id = l.id;
+	in.param.qpn = l.p.qpn;
+	assert_int_equal(program_ask(&l.p, ABI_CM_ACCEPT, &in, sizeof(in), NULL, 0), 0);
+	assert_int_equal(cm_get(l.w->out[0].mad, CM_F_REP_RNR_RETRY), 7);
+	program_die(&l.p);
+}
+
 /* --- what a person reads
  * --------------------------------------------------------------------------- */
 
@@ -683,6 +718,8 @@ int main(void)
 		T(resolve_route__gone),
 		T(attributes__active),
 		T(attributes__passive),
+		T(retry_counts__active),
+		T(retry_counts__passive),
 		T(why__nobody_listens),
 		T(why__unreachable),
 		T(why__no_service),
