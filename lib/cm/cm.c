@@ -398,6 +398,17 @@ void cm_timewait(struct cm *cm, struct cm_conn *c, uint64_t now)
 	wheel_arm(&cm->wheel, &c->timer, now + cm_time(c->ack_timeout));
 }
 
+/* CM-13: the answer to a request is kept until the peer has repeated that twice. */
+void cm_keep_answer(struct cm *cm, struct cm_conn *c, uint64_t now)
+{
+	unsigned timeout = cm->conf.response_timeout;
+
+	if (timeout < c->remote_timeout)
+		timeout = c->remote_timeout;
+	wheel_arm(&cm->wheel, &c->timer,
+		now + 3 * (2 * cm_time(cm->conf.packet_life) + cm_time(timeout)));
+}
+
 /* --- queries
  *  * ------------------------------------------------------------------------------------- */
 

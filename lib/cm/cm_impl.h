@@ -120,6 +120,7 @@ enum cm_rej cm_event(struct cm *cm, struct cm_conn *c, enum cm_event_type type, 
 	const uint8_t *mad);
 void cm_ended(struct cm *cm, struct cm_conn *c);
 void cm_timewait(struct cm *cm, struct cm_conn *c, uint64_t now);
+void cm_keep_answer(struct cm *cm, struct cm_conn *c, uint64_t now);
 uint64_t cm_time(unsigned n);
 uint8_t cm_ack_timeout(unsigned delay, unsigned life);
 
