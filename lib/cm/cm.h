@@ -65,7 +65,7 @@ enum cm_event_type {
 	CM_EV_ESTABLISHED,   /* by an RTU, or by data before it */
 	CM_EV_REJECTED,	     /* `reason`: enum cm_rej, and private data */
 	CM_EV_UNREACHABLE,   /* retries exhausted; `reason`: the unanswered message, enum cm_attr */
-	CM_EV_DISCONNECTED,  /* DREQ, DREP, or retries exhausted */
+	CM_EV_DISCONNECTED,  /* DREQ, DREP, or retries exhausted: `reason` is CM_DREQ */
 	CM_EV_TIMEWAIT_EXIT, /* the QPN may be reused (CM-21) */
 	CM_EV_SIDR_REQ,	     /* a request for a listener's QPN: cm_sidr_answer() is next */
 	CM_EV_SIDR_REP,	     /* `reason`: enum cm_sidr_status */

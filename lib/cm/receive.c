@@ -119,7 +119,7 @@ static void rx_rej(struct cm_rx *rx)
 	case CM_ESTABLISHED:
 	case CM_DREQ_SENT:
 		cm_timewait(rx->cm, c, rx->now);
-		cm_event(rx->cm, c, CM_EV_DISCONNECTED, reason, rx->mad);
+		cm_event(rx->cm, c, CM_EV_REJECTED, reason, rx->mad);
 		break;
 	default:
 		cm_ignored(rx);

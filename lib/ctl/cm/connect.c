@@ -283,7 +283,6 @@ int cmd_cm_accept(struct cm_id *id, const struct request *q, struct reply *r)
 	if (id->active) {
 		err = cm_rtu(id->all->cm, id->conn, in.param.private_data, in.param.private_len,
 			loop_now_ns());
-		id->confirmed |= !err;
 		return failed(err, r);
 	}
 	err = id_is_datagram(id) ? accept_datagrams(id, &in.param, r)
@@ -322,15 +321,22 @@ int cmd_cm_reject(struct cm_id *id, const struct request *q, struct reply *r)
 	return failed(err, r);
 }
 
+/* Takes back a REP without an answer: the program waits for the event. As in Linux, ending a
+ * connection twice is no error. */
+static void withdraw(struct cm_id *id, uint64_t now)
+{
+	if (!cm_reject(id->all->cm, id->conn, CM_REJ_CONSUMER, NULL, 0, now) && !id->unanswered)
+		id_raise(id, ABI_CM_DISCONNECTED, 0, NULL);
+}
+
 int cmd_cm_disconnect(struct cm_id *id, const struct request *q, struct reply *r)
 {
 	uint64_t now = loop_now_ns();
 
 	if (!id->conn)
 		return wrong_state(r, "connect");
-	/* A REP without an answer is withdrawn. As in Linux, ending twice is no error. */
 	if (cm_disconnect(id->all->cm, id->conn, NULL, 0, now))
-		cm_reject(id->all->cm, id->conn, CM_REJ_CONSUMER, NULL, 0, now);
+		withdraw(id, now);
 	id_answered(id);
 	return 0;
 }

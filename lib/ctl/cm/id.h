@@ -56,9 +56,9 @@ struct cm_id {
 	struct abi_cm_addr local, remote;
 	struct list bind_node; /* in connections.bound, if `bound` */
 	bool bound, reuse, afonly;
-	bool chosen;	/* source and device were chosen by a RESOLVE_ADDR */
-	bool active;	/* the active side */
-	bool confirmed; /* its RTU was sent */
+	bool chosen;	   /* source and device were chosen by a RESOLVE_ADDR */
+	bool active;	   /* the active side */
+	bool disconnected; /* DISCONNECTED was raised */
 	bool has_path;
 	bool address_gone;	  /* reported to the program */
 	uint8_t tos, ack_timeout; /* set by options */
