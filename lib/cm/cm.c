@@ -73,8 +73,10 @@ struct cm *cm_init(void *room, uint32_t conns, uint32_t listeners, const struct 
 	cm->arg = arg;
 	cm->conns = conns;
 	cm->listeners = listeners;
-	cm->stranger_time = now;
-	cm->strangers = conf->strangers;
+	cm->strangers = (struct cm_tokens){.left = conf->strangers, .time = now};
+	for (unsigned i = 0; i < CM_PEERS; i++)
+		cm->stranger[i] = (struct cm_tokens){
+			.left = conf->strangers / CM_STRANGER_SHARE, .time = now};
 	cm->next_tid = 1;
 	lay_out(cm);
 	for (uint32_t i = 0; i < listeners; i++)
@@ -255,9 +257,15 @@ struct cm_conn *cm_index_find(
 /* --- half-open connections ---------------------------------------------------------------------
  */
 
+/* Peers with the same hash count as one. */
+unsigned cm_peer(const struct cm *cm, const struct cm_path *path)
+{
+	return hash_words(&cm->conf.seed, path->remote, 4) % CM_PEERS;
+}
+
 static uint32_t *half_of(struct cm *cm, const struct cm_path *path)
 {
-	return &cm->half_peer[hash_words(&cm->conf.seed, path->remote, 4) % CM_PEERS];
+	return &cm->half_peer[cm_peer(cm, path)];
 }
 
 /* A peer may hold no more half-open connections than remain free for the others: alone, half of

@@ -9,12 +9,14 @@
 #include "list.h"
 #include "wheel.h"
 
-#define CM_NONE	      UINT32_MAX
-#define CM_SLOT_BITS  20u
-#define CM_PEERS      1024u
-#define CM_TICK_SHIFT 20u /* 1.05 ms: the protocol has no shorter time */
-#define CM_TIME_MAX   25u /* 131 s */
-#define MRA_TIMEOUT   24u /* 66 s, in an MRA that answers a duplicate */
+#define CM_NONE	     UINT32_MAX
+#define CM_SLOT_BITS 20u
+#define CM_PEERS     1024u
+/* A peer that gets no more than such a part of all answers to strangers gets them all. */
+#define CM_STRANGER_SHARE 16u
+#define CM_TICK_SHIFT	  20u /* 1.05 ms: the protocol has no shorter time */
+#define CM_TIME_MAX	  25u /* 131 s */
+#define MRA_TIMEOUT	  24u /* 66 s, in an MRA that answers a duplicate */
 /* Most duplicates of a connection that are answered: a peer repeats a message 15 times; more
  * repeats are hostile. */
 #define CM_ANSWERS 128u
@@ -74,6 +76,10 @@ struct cm_listener {
 	bool closed; /* in no bucket */
 };
 
+struct cm_tokens {
+	uint64_t left, time;
+};
+
 struct cm {
 	struct wheel wheel;
 	struct cm_conf conf;
@@ -89,10 +95,10 @@ struct cm {
 	uint32_t used, halves;
 	uint32_t touched; /* slots ever used; memory of the others was never touched */
 	struct list kept; /* without a user, oldest first: new connections replace them */
-	uint32_t half_peer[CM_PEERS]; /* by hash of the address */
+	uint32_t half_peer[CM_PEERS]; /* by cm_peer() */
 	uint64_t next_tid;
-	uint64_t stranger_time;
-	uint64_t strangers; /* answers that strangers may still get */
+	/* answers that strangers may still get: all of them, and those of a peer */
+	struct cm_tokens strangers, stranger[CM_PEERS];
 };
 
 /* One received MAD. */
@@ -107,6 +113,7 @@ struct cm_rx {
 struct cm_conn *cm_find(struct cm *cm, uint32_t id);
 struct cm_conn *cm_alloc(struct cm *cm, const struct cm_path *path, uint64_t cookie);
 void cm_free(struct cm *cm, struct cm_conn *c);
+unsigned cm_peer(const struct cm *cm, const struct cm_path *path);
 void cm_undo(struct cm *cm, struct cm_conn *c, uint32_t listener);
 void cm_index_add(struct cm *cm, struct cm_conn *c, enum cm_index by);
 void cm_index_del(struct cm *cm, struct cm_conn *c, enum cm_index by);
@@ -132,7 +139,7 @@ void cm_send_mra(struct cm *cm, struct cm_conn *c, uint8_t service_timeout);
 void cm_format(struct cm_conn *c, uint8_t *mad, enum cm_attr attr);
 void cm_send_rej(struct cm *cm, struct cm_conn *c, enum cm_rej reason, enum cm_named named,
 	const void *private_data, size_t len);
-bool cm_stranger(struct cm *cm, uint64_t now);
+bool cm_stranger(struct cm_rx *rx);
 void cm_refuse(struct cm_rx *rx, enum cm_rej reason, enum cm_named named, uint32_t remote_id,
 	uint32_t local_id);
 bool cm_private_fits(enum cm_attr attr, const void *p, size_t len);

@@ -265,7 +265,7 @@ static void rx_dreq(struct cm_rx *rx)
 			cm_ignored(rx);
 	} else {
 		cm_ignored(rx);
-		if (cm_stranger(rx->cm, rx->now))
+		if (cm_stranger(rx))
 			drep(rx);
 	}
 }
@@ -292,7 +292,7 @@ static void rx_lap(struct cm_rx *rx)
 	uint8_t mad[MAD_LEN];
 
 	if (!c || c->state != CM_ESTABLISHED || cm_get(rx->mad, CM_F_LAP_QPN) != c->local_qpn ||
-		!cm_stranger(rx->cm, rx->now)) {
+		!cm_stranger(rx)) {
 		cm_ignored(rx);
 		return;
 	}

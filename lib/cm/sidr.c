@@ -16,7 +16,7 @@ static void refuse(struct cm_rx *rx, enum cm_sidr_status status)
 {
 	uint8_t mad[MAD_LEN];
 
-	if (!cm_stranger(rx->cm, rx->now))
+	if (!cm_stranger(rx))
 		return;
 	answer(mad, mad_tid(rx->mad), (uint32_t)cm_get(rx->mad, CM_F_SIDR_REQ_ID),
 		cm_get(rx->mad, CM_F_SIDR_REQ_SERVICE_ID), status);

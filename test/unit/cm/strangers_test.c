@@ -191,7 +191,7 @@ static void refused_requests(void **state)
 	assert_int_equal(cm_used(s->b->cm), 0);
 	assert_int_equal(cm_half_open(s->b->cm), 0);
 	ends_run(s->net, s->net->now + 2000 * MS);
-	assert_int_equal(flood(s, s->b, s->req), cm_defaults().strangers);
+	assert_int_equal(flood(s, s->b, s->req), cm_defaults().strangers / 2);
 	assert_int_equal(flood(s, s->b, s->rep), 0);
 	assert_int_equal(cm_used(s->b->cm), 0);
 }
@@ -343,13 +343,87 @@ static void same_lookups_of_many(void **state)
 	assert_in_range(longest_chain(same_of_many(s, SIDR, mad), CM_BY_REQUEST), 1, CHAIN);
 }
 
+/* By the last byte of the address. */
+static void count_answer(void *arg, const struct cm_path *to, const uint8_t *mad)
+{
+	unsigned *answers = arg;
+
+	(void)mad;
+	answers[to->remote[15]]++;
+}
+
+static enum cm_rej no_event(void *arg, const struct cm_event *e)
+{
+	(void)arg;
+	(void)e;
+	fail();
+	return 0;
+}
+
+static struct cm *counting_cm(struct scene *s, unsigned answers[256])
+{
+	static const struct cm_ops ops = {count_answer, no_event};
+	struct cm_conf conf = cm_defaults();
+
+	random_fill(&s->net->random, (uint8_t *)&conf.seed, sizeof(conf.seed));
+	return cm_init(calloc(1, cm_size(CONNS, 4)), CONNS, 4, &conf, &ops, answers, s->net->now);
+}
+
+/* SEC-03: a host that sends more than gets answers does not silence those to others: each REQ to a
+ * port where nobody listens is refused at once. */
+static void answers_to_others(void **state)
+{
+	struct scene *s = *state;
+	unsigned answers[256] = {0}, asked = 0;
+	struct cm *cm = counting_cm(s, answers);
+	const struct cm_path busy = host(s, 99), modest = host(s, 10);
+	uint8_t dreq[MAD_LEN];
+
+	request(s);
+	cm_put(s->req, CM_F_REQ_SERVICE_ID, SERVICE + 1);
+	mad_begin(dreq, CM_DREQ, 9);
+	for (unsigned ms = 0; ms < 10000; ms++) {
+		const uint64_t now = s->net->now + ms * MS;
+
+		for (unsigned i = 0; i < 2; i++)
+			cm_mad(cm, &busy, dreq, MAD_LEN, now);
+		if (ms % 100)
+			continue;
+		cm_mad(cm, &modest, s->req, MAD_LEN, now);
+		assert_int_equal(answers[10], ++asked);
+	}
+	assert_in_range(answers[99], 9000, 10500); /* of 20,000: all that is left */
+	free(cm);
+}
+
+/* Many hosts together get no more than one. */
+static void answers_to_all(void **state)
+{
+	struct scene *s = *state;
+	unsigned answers[256] = {0}, all = 0;
+	struct cm *cm = counting_cm(s, answers);
+	uint8_t dreq[MAD_LEN];
+
+	mad_begin(dreq, CM_DREQ, 9);
+	for (unsigned i = 0; i < 256 * 100; i++) {
+		const struct cm_path from = host(s, i % 256);
+
+		cm_mad(cm, &from, dreq, MAD_LEN, s->net->now);
+	}
+	for (unsigned i = 0; i < 256; i++)
+		all += answers[i];
+	assert_int_equal(all, cm_defaults().strangers);
+	free(cm);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {T(duplicates), T(duplicates_of_answers),
 		T(duplicates_of_lookups), T(rejected_by_guid), T(refused_requests),
 		T(ids_tell_nothing), T(refused_ids), T(crowded), T(closed),
-		T(same_requests_of_many), T(same_lookups_of_many)};
+		T(same_requests_of_many), T(same_lookups_of_many), T(answers_to_others),
+		T(answers_to_all)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
