@@ -154,8 +154,7 @@ struct cm_qp_attr {
 
 struct cm;
 
-/** @return the bytes that cm_init() needs for @p conns connections (at most 2^20) and @p listeners.
- */
+/** @return the bytes that cm_init() needs for @p conns connections and @p listeners. */
 size_t cm_size(uint32_t conns, uint32_t listeners);
 
 /** Turns @p room, cm_size() zeroed bytes aligned to 8, into a communication manager. Memory of a

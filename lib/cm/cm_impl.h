@@ -36,6 +36,7 @@ struct cm_conn {
 	uint32_t next[CM_INDEXES];
 	bool indexed[CM_INDEXES];
 	uint32_t id; /* 0: the slot is free, and next[0] is the next free one */
+	uint32_t next_by_id;
 	uint32_t remote_id;
 	uint64_t tid;
 	uint64_t guid; /* the peer's; on the active side 0 before the REP */
@@ -44,7 +45,6 @@ struct cm_conn {
 	uint64_t service_id; /* of a received SIDR_REQ */
 	struct cm_path path;
 	uint32_t listener; /* if `unheard` */
-	uint32_t generation;
 	uint32_t local_qpn, remote_qpn;
 	uint32_t local_psn, remote_psn;
 	uint8_t state;
@@ -89,10 +89,12 @@ struct cm {
 	struct cm_conn *conn;
 	struct cm_listener *listener;
 	uint32_t *bucket[CM_INDEXES];
+	uint32_t *id_bucket; /* by our id, which nobody else chooses */
 	uint32_t *listen_bucket;
 	uint32_t conns, listeners, mask, listen_mask;
 	uint32_t free, free_listener;
 	uint32_t used, halves;
+	uint32_t begun;	  /* connections so far, from which their ids follow */
 	uint32_t touched; /* slots ever used; memory of the others was never touched */
 	struct list kept; /* without a user, oldest first: new connections replace them */
 	uint32_t half_peer[CM_PEERS]; /* by cm_peer() */

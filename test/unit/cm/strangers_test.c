@@ -13,11 +13,12 @@
 #include "cm_impl.h"
 #include "ends.h"
 
-#define CONNS 64u
-#define FLOOD 10000u
-#define FEW   128u
-#define HOSTS 10000u
-#define CHAIN 16u /* 8 is usual for so many in their table */
+#define CONNS  64u
+#define FLOOD  10000u
+#define FEW    128u
+#define CYCLES 20000u
+#define HOSTS  10000u
+#define CHAIN  16u /* 8 is usual for so many in their table */
 
 struct scene {
 	struct ends *net;
@@ -169,6 +170,40 @@ static void ids_tell_nothing(void **state)
 			alike += ((id[i] ^ id[j]) & 0xFFFF) < CONNS;
 	}
 	assert_true(alike < CONNS / 4); /* 2 by chance, of 2016 pairs */
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const uint32_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* proves CM-11: a peer that has seen as many ids as it likes does not know the next one, even if
+ * all were of one place in the table. */
+static void ids_do_not_repeat(void **state)
+{
+	static uint32_t seen[CYCLES];
+	struct scene *s = *state;
+
+	for (unsigned i = 0; i < CYCLES; i++) {
+		uint8_t rej[MAD_LEN];
+
+		request(s);
+		mad_begin(rej, CM_REJ, 1); /* the peer takes it back */
+		cm_put(rej, CM_F_REJ_LOCAL_ID, s->id);
+		cm_put(rej, CM_F_REJ_REMOTE_ID, s->passive);
+		cm_put(rej, CM_F_REJ_REASON, CM_REJ_CONSUMER);
+		end_give(s->b, rej);
+		assert_int_equal(end_take(s->b, CM_EV_REJECTED)->id, s->passive);
+		assert_int_equal(cm_destroy(s->b->cm, s->passive, s->net->now), 0);
+		assert_int_equal(cm_destroy(s->a->cm, s->id, s->net->now), 0);
+		seen[i] = s->passive;
+		s->net->n = s->b->events = s->b->taken = 0;
+	}
+	qsort(seen, CYCLES, sizeof(*seen), by_value);
+	for (unsigned i = 1; i < CYCLES; i++)
+		assert_int_not_equal(seen[i], seen[i - 1]);
 }
 
 /* proves CM-12, SEC-03: of requests that those who listen refuse nothing is kept, and the answers
@@ -421,7 +456,7 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {T(duplicates), T(duplicates_of_answers),
 		T(duplicates_of_lookups), T(rejected_by_guid), T(refused_requests),
-		T(ids_tell_nothing), T(refused_ids), T(crowded), T(closed),
+		T(ids_tell_nothing), T(ids_do_not_repeat), T(refused_ids), T(crowded), T(closed),
 		T(same_requests_of_many), T(same_lookups_of_many), T(answers_to_others),
 		T(answers_to_all)};
 
