@@ -225,9 +225,6 @@ int cm_rtu(struct cm *cm, uint32_t id, const void *private_data, size_t len, uin
 int cm_reject(struct cm *cm, uint32_t id, enum cm_rej reason, const void *private_data, size_t len,
 	uint64_t now);
 
-/** Asks the peer to wait 4.096 us * 2^@p service_timeout longer for the answer (CM-18). */
-int cm_mra(struct cm *cm, uint32_t id, uint8_t service_timeout, uint64_t now);
-
 /** Data arrived before the RTU (CM-16). */
 int cm_established(struct cm *cm, uint32_t id, uint64_t now);
 

@@ -137,7 +137,7 @@ uint8_t cm_ack_timeout(unsigned delay, unsigned life);
 void cm_transmit(struct cm *cm, const struct cm_path *to, const uint8_t *mad);
 void cm_send(struct cm *cm, struct cm_conn *c);
 void cm_send_timed(struct cm *cm, struct cm_conn *c, uint8_t retries, uint64_t now);
-void cm_send_mra(struct cm *cm, struct cm_conn *c, uint8_t service_timeout);
+void cm_send_mra(struct cm *cm, struct cm_conn *c);
 void cm_format(struct cm_conn *c, uint8_t *mad, enum cm_attr attr);
 void cm_send_rej(struct cm *cm, struct cm_conn *c, enum cm_rej reason, enum cm_named named,
 	const void *private_data, size_t len);

@@ -205,19 +205,6 @@ int cm_reject(struct cm *cm, uint32_t id, enum cm_rej reason, const void *privat
 	}
 }
 
-int cm_mra(struct cm *cm, uint32_t id, uint8_t service_timeout, uint64_t now)
-{
-	struct cm_conn *c = owned(cm, id);
-
-	(void)now;
-	if (!c)
-		return -ENOENT;
-	if ((c->state != CM_REQ_RCVD && c->state != CM_REP_RCVD) || service_timeout > 31)
-		return -EINVAL;
-	cm_send_mra(cm, c, service_timeout);
-	return 0;
-}
-
 int cm_established(struct cm *cm, uint32_t id, uint64_t now)
 {
 	struct cm_conn *c = owned(cm, id);

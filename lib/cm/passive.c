@@ -10,7 +10,7 @@ static void again(struct cm_rx *rx, struct cm_conn *c)
 		return;
 	switch (c->state) {
 	case CM_REQ_RCVD: /* as in Linux: the program needs longer */
-		cm_send_mra(rx->cm, c, MRA_TIMEOUT);
+		cm_send_mra(rx->cm, c);
 		break;
 	case CM_REJECTED:
 		cm_keep_answer(rx->cm, c, rx->now);

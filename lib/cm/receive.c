@@ -159,7 +159,7 @@ static void rep_again(struct cm_rx *rx, struct cm_conn *c)
 			cm_send(rx->cm, c);
 	} else if (same && c->state == CM_REP_RCVD) { /* as in Linux: the program needs longer */
 		cm_duplicate(rx);
-		cm_send_mra(rx->cm, c, MRA_TIMEOUT);
+		cm_send_mra(rx->cm, c);
 	} else {
 		cm_ignored(rx);
 	}

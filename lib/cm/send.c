@@ -50,13 +50,13 @@ bool cm_private_fits(enum cm_attr attr, const void *p, size_t len)
 }
 
 /* Called in CM_REQ_RCVD or CM_REP_RCVD (CM-18). */
-void cm_send_mra(struct cm *cm, struct cm_conn *c, uint8_t service_timeout)
+void cm_send_mra(struct cm *cm, struct cm_conn *c)
 {
 	bool req = c->state == CM_REQ_RCVD;
 
 	cm_format(c, c->last, CM_MRA);
 	cm_put(c->last, CM_F_MRA_NAMED, req ? CM_NAMED_REQ : CM_NAMED_REP);
-	cm_put(c->last, CM_F_MRA_TIMEOUT, service_timeout);
+	cm_put(c->last, CM_F_MRA_TIMEOUT, MRA_TIMEOUT);
 	c->state = req ? CM_MRA_REQ_SENT : CM_MRA_REP_SENT;
 	cm_send(cm, c);
 }

@@ -474,7 +474,7 @@ static void mra(void **state)
 	struct pair *p = *state;
 
 	to_req(p);
-	cm_mra(p->b->cm, p->passive, 24, p->net->now);
+	end_give(p->b, p->req);
 	assert_int_equal(cm_get(p->b->last, CM_F_MRA_NAMED), CM_NAMED_REQ);
 	assert_int_equal(cm_get(p->b->last, CM_F_MRA_TIMEOUT), 24);
 	soon(p);

@@ -118,26 +118,23 @@ static void act(struct storm *s, unsigned end, struct known *k)
 	struct cm_param p = end_param(e, 0x1000 + s->qpn++, NULL);
 	uint64_t now = s->net->now;
 
-	switch (random_below(&s->net->random, 12)) {
+	switch (random_below(&s->net->random, 11)) {
 	case 0:
 		cm_reject(e->cm, k->id, CM_REJ_CONSUMER, NULL, 0, now);
 		break;
 	case 1:
-		cm_mra(e->cm, k->id, (uint8_t)random_below(&s->net->random, 24), now);
-		break;
-	case 2:
 		forget(s, end, k);
 		break;
+	case 2:
 	case 3:
-	case 4:
 		cm_disconnect(e->cm, k->id, NULL, 0, now);
 		break;
-	case 5:
+	case 4:
 		if (!k->active)
 			cm_established(e->cm, k->id, now);
 		break;
+	case 5:
 	case 6:
-	case 7:
 		cm_rtu(e->cm, k->id, NULL, 0, now);
 		break;
 	default:
