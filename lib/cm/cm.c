@@ -6,7 +6,6 @@
 #include <string.h>
 #include "cm_impl.h"
 
-#define SLOT_MASK ((1u << CM_SLOT_BITS) - 1)
 #define ID_ROUNDS 4u
 
 static const char state_names[CM_STATES][16] = {"idle", "req-sent", "mra-req-rcvd", "req-rcvd",
@@ -31,7 +30,7 @@ size_t cm_size(uint32_t conns, uint32_t listeners)
 	return aligned(sizeof(struct cm)) + aligned(sizeof(struct cm_conn) * conns) +
 	       aligned(sizeof(struct cm_listener) * listeners) +
 	       sizeof(uint32_t) *
-		       ((size_t)buckets_for(conns) * CM_INDEXES + buckets_for(listeners));
+		       ((size_t)buckets_for(conns) * (CM_INDEXES + 1) + buckets_for(listeners));
 }
 
 struct cm_conf cm_defaults(void)
@@ -44,6 +43,16 @@ struct cm_conf cm_defaults(void)
 		.strangers = 1000};
 }
 
+static uint32_t *buckets_at(uint8_t **at, uint32_t mask)
+{
+	uint32_t *bucket = (uint32_t *)*at;
+	size_t size = sizeof(*bucket) * ((size_t)mask + 1);
+
+	memset(bucket, 0xFF, size);
+	*at += size;
+	return bucket;
+}
+
 static void lay_out(struct cm *cm)
 {
 	uint8_t *at = (uint8_t *)cm + aligned(sizeof(*cm));
@@ -54,13 +63,10 @@ static void lay_out(struct cm *cm)
 	at += aligned(sizeof(struct cm_listener) * cm->listeners);
 	cm->mask = buckets_for(cm->conns) - 1;
 	cm->listen_mask = buckets_for(cm->listeners) - 1;
-	for (unsigned i = 0; i < CM_INDEXES; i++) {
-		cm->bucket[i] = (uint32_t *)at;
-		at += sizeof(uint32_t) * ((size_t)cm->mask + 1);
-		memset(cm->bucket[i], 0xFF, sizeof(uint32_t) * ((size_t)cm->mask + 1));
-	}
-	cm->listen_bucket = (uint32_t *)at;
-	memset(cm->listen_bucket, 0xFF, sizeof(uint32_t) * ((size_t)cm->listen_mask + 1));
+	for (unsigned i = 0; i < CM_INDEXES; i++)
+		cm->bucket[i] = buckets_at(&at, cm->mask);
+	cm->id_bucket = buckets_at(&at, cm->mask);
+	cm->listen_bucket = buckets_at(&at, cm->listen_mask);
 }
 
 struct cm *cm_init(void *room, uint32_t conns, uint32_t listeners, const struct cm_conf *conf,
@@ -73,8 +79,10 @@ struct cm *cm_init(void *room, uint32_t conns, uint32_t listeners, const struct 
 	cm->arg = arg;
 	cm->conns = conns;
 	cm->listeners = listeners;
-	cm->stranger_time = now;
-	cm->strangers = conf->strangers;
+	cm->strangers = (struct cm_tokens){.left = conf->strangers, .time = now};
+	for (unsigned i = 0; i < CM_PEERS; i++)
+		cm->stranger[i] = (struct cm_tokens){
+			.left = conf->strangers / CM_STRANGER_SHARE, .time = now};
 	cm->next_tid = 1;
 	lay_out(cm);
 	for (uint32_t i = 0; i < listeners; i++)
@@ -88,8 +96,9 @@ struct cm *cm_init(void *room, uint32_t conns, uint32_t listeners, const struct 
 
 /* --- ids ------------------------------------------------------------------------------------ */
 
-/* A Feistel permutation of 32 bits, so that neighbouring slots and successive generations get
- * unrelated ids. Otherwise a stranger who knows one id could guess the others within a second. */
+/* A Feistel permutation of 32 bits: the ids of successive connections are unrelated, and none comes
+ * again before all others have come. Otherwise a stranger who knows some ids could guess the others
+ * within a second. */
 static uint32_t half(const struct cm *cm, uint32_t of, uint32_t round)
 {
 	const uint32_t key[2] = {of, round};
@@ -110,35 +119,37 @@ static uint32_t id_of(const struct cm *cm, uint32_t number)
 	return (l << 16 | r) ^ cm->conf.id_seed;
 }
 
-static uint32_t slot_of(const struct cm *cm, uint32_t id)
+struct cm_conn *cm_find(struct cm *cm, uint32_t id)
 {
-	uint32_t l = (id ^ cm->conf.id_seed) >> 16, r = (id ^ cm->conf.id_seed) & 0xFFFF;
+	uint32_t slot = cm->id_bucket[id & cm->mask];
 
-	for (uint32_t round = ID_ROUNDS; round--;) {
-		uint32_t before = r ^ half(cm, l, round);
-
-		r = l;
-		l = before;
-	}
-	return (l << 16 | r) & SLOT_MASK;
+	while (slot != CM_NONE && cm->conn[slot].id != id)
+		slot = cm->conn[slot].next_by_id;
+	return slot == CM_NONE ? NULL : &cm->conn[slot];
 }
 
 /* CM-11: unique, nonzero, and unpredictable from any other id. */
-static uint32_t new_id(struct cm *cm, struct cm_conn *c)
+static void take_id(struct cm *cm, struct cm_conn *c)
 {
-	uint32_t slot = (uint32_t)(c - cm->conn), id;
+	uint32_t id, *head;
 
 	do
-		id = id_of(cm, ++c->generation << CM_SLOT_BITS | slot);
-	while (!id);
-	return id;
+		id = id_of(cm, ++cm->begun);
+	while (!id || cm_find(cm, id));
+	head = &cm->id_bucket[id & cm->mask];
+	c->id = id;
+	c->next_by_id = *head;
+	*head = (uint32_t)(c - cm->conn);
 }
 
-struct cm_conn *cm_find(struct cm *cm, uint32_t id)
+static void drop_id(struct cm *cm, struct cm_conn *c)
 {
-	uint32_t slot = slot_of(cm, id);
+	uint32_t *at = &cm->id_bucket[c->id & cm->mask], slot = (uint32_t)(c - cm->conn);
 
-	return id && slot < cm->conns && cm->conn[slot].id == id ? &cm->conn[slot] : NULL;
+	while (*at != slot)
+		at = &cm->conn[*at].next_by_id;
+	*at = c->next_by_id;
+	c->id = 0;
 }
 
 static struct cm_conn *owned(const struct cm *cm, uint32_t id)
@@ -167,16 +178,13 @@ static struct cm_conn *free_slot(struct cm *cm)
 struct cm_conn *cm_alloc(struct cm *cm, const struct cm_path *path, uint64_t cookie)
 {
 	struct cm_conn *c = free_slot(cm);
-	uint32_t generation;
 
 	if (!c)
 		return NULL;
-	generation = c->generation;
 	memset(c, 0, sizeof(*c));
-	c->generation = generation;
 	wheel_timer_init(&c->timer);
 	list_init(&c->node);
-	c->id = new_id(cm, c);
+	take_id(cm, c);
 	c->path = *path;
 	c->cookie = cookie;
 	c->listener = CM_NONE;
@@ -187,11 +195,15 @@ struct cm_conn *cm_alloc(struct cm *cm, const struct cm_path *path, uint64_t coo
 
 /* --- lookup by the peer's identifiers --------------------------------------------------------- */
 
-static uint32_t bucket_of(const struct cm *cm, enum cm_index by, uint64_t guid, uint32_t number)
+/* Number and GUID are only what the peer claims: without the address, hosts that claim the same
+ * would share a bucket. */
+static uint32_t bucket_of(const struct cm *cm, enum cm_index by, uint64_t guid, uint32_t number,
+	const uint8_t remote[16])
 {
-	uint32_t key[4] = {by, number, (uint32_t)guid, (uint32_t)(guid >> 32)};
+	uint32_t key[HASH_WORDS] = {by, number, (uint32_t)guid, (uint32_t)(guid >> 32)};
 
-	return hash_words(&cm->conf.seed, key, 4) & cm->mask;
+	memcpy(&key[4], remote, 16);
+	return hash_words(&cm->conf.seed, key, HASH_WORDS) & cm->mask;
 }
 
 static uint32_t number_of(const struct cm_conn *c, enum cm_index by)
@@ -199,9 +211,14 @@ static uint32_t number_of(const struct cm_conn *c, enum cm_index by)
 	return by == CM_BY_REMOTE_QPN ? c->remote_qpn : c->remote_id;
 }
 
+static uint32_t *bucket_of_conn(struct cm *cm, const struct cm_conn *c, enum cm_index by)
+{
+	return &cm->bucket[by][bucket_of(cm, by, c->guid, number_of(c, by), c->path.remote)];
+}
+
 void cm_index_add(struct cm *cm, struct cm_conn *c, enum cm_index by)
 {
-	uint32_t *head = &cm->bucket[by][bucket_of(cm, by, c->guid, number_of(c, by))];
+	uint32_t *head = bucket_of_conn(cm, c, by);
 
 	c->next[by] = *head;
 	c->indexed[by] = true;
@@ -210,7 +227,7 @@ void cm_index_add(struct cm *cm, struct cm_conn *c, enum cm_index by)
 
 void cm_index_del(struct cm *cm, struct cm_conn *c, enum cm_index by)
 {
-	uint32_t *at = &cm->bucket[by][bucket_of(cm, by, c->guid, number_of(c, by))];
+	uint32_t *at = bucket_of_conn(cm, c, by);
 	uint32_t slot = (uint32_t)(c - cm->conn);
 
 	if (!c->indexed[by])
@@ -232,7 +249,7 @@ bool cm_same_peer(const struct cm_conn *c, const struct cm_path *from)
 struct cm_conn *cm_index_find(
 	struct cm *cm, enum cm_index by, uint64_t guid, uint32_t number, const struct cm_path *from)
 {
-	uint32_t slot = cm->bucket[by][bucket_of(cm, by, guid, number)];
+	uint32_t slot = cm->bucket[by][bucket_of(cm, by, guid, number, from->remote)];
 
 	for (; slot != CM_NONE; slot = cm->conn[slot].next[by]) {
 		struct cm_conn *c = &cm->conn[slot];
@@ -246,9 +263,15 @@ struct cm_conn *cm_index_find(
 /* --- half-open connections ---------------------------------------------------------------------
  */
 
+/* Peers with the same hash count as one. */
+unsigned cm_peer(const struct cm *cm, const struct cm_path *path)
+{
+	return hash_words(&cm->conf.seed, path->remote, 4) % CM_PEERS;
+}
+
 static uint32_t *half_of(struct cm *cm, const struct cm_path *path)
 {
-	return &cm->half_peer[hash_words(&cm->conf.seed, path->remote, 4) % CM_PEERS];
+	return &cm->half_peer[cm_peer(cm, path)];
 }
 
 /* A peer may hold no more half-open connections than remain free for the others: alone, half of
@@ -311,18 +334,18 @@ void cm_free(struct cm *cm, struct cm_conn *c)
 	list_del(&c->node);
 	for (unsigned by = 0; by < CM_INDEXES; by++)
 		cm_index_del(cm, c, by);
-	c->id = 0;
+	drop_id(cm, c);
 	c->next[0] = cm->free;
 	cm->free = (uint32_t)(c - cm->conn);
 	cm->used--;
 }
 
 /* Frees @p c, a refused request to @p listener. Nobody has seen its id, which is that of the next
- * connection: refused requests do not use up the ids of a slot. */
+ * connection: refused requests do not use up ids. */
 void cm_undo(struct cm *cm, struct cm_conn *c, uint32_t listener)
 {
 	cm->listener[listener].refused++;
-	c->generation--;
+	cm->begun--;
 	cm_free(cm, c);
 }
 
@@ -387,6 +410,17 @@ void cm_timewait(struct cm *cm, struct cm_conn *c, uint64_t now)
 	cm_index_del(cm, c, CM_BY_REMOTE_QPN); /* the peer may reuse its QPN at once */
 	c->state = CM_TIMEWAIT;
 	wheel_arm(&cm->wheel, &c->timer, now + cm_time(c->ack_timeout));
+}
+
+/* CM-13: the answer to a request is kept until the peer has repeated that twice. */
+void cm_keep_answer(struct cm *cm, struct cm_conn *c, uint64_t now)
+{
+	unsigned timeout = cm->conf.response_timeout;
+
+	if (timeout < c->remote_timeout)
+		timeout = c->remote_timeout;
+	wheel_arm(&cm->wheel, &c->timer,
+		now + 3 * (2 * cm_time(cm->conf.packet_life) + cm_time(timeout)));
 }
 
 /* --- queries

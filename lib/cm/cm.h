@@ -65,7 +65,7 @@ enum cm_event_type {
 	CM_EV_ESTABLISHED,   /* by an RTU, or by data before it */
 	CM_EV_REJECTED,	     /* `reason`: enum cm_rej, and private data */
 	CM_EV_UNREACHABLE,   /* retries exhausted; `reason`: the unanswered message, enum cm_attr */
-	CM_EV_DISCONNECTED,  /* DREQ, DREP, or retries exhausted */
+	CM_EV_DISCONNECTED,  /* DREQ, DREP, or retries exhausted: `reason` is CM_DREQ */
 	CM_EV_TIMEWAIT_EXIT, /* the QPN may be reused (CM-21) */
 	CM_EV_SIDR_REQ,	     /* a request for a listener's QPN: cm_sidr_answer() is next */
 	CM_EV_SIDR_REP,	     /* `reason`: enum cm_sidr_status */
@@ -154,8 +154,7 @@ struct cm_qp_attr {
 
 struct cm;
 
-/** @return the bytes that cm_init() needs for @p conns connections (at most 2^20) and @p listeners.
- */
+/** @return the bytes that cm_init() needs for @p conns connections and @p listeners. */
 size_t cm_size(uint32_t conns, uint32_t listeners);
 
 /** Turns @p room, cm_size() zeroed bytes aligned to 8, into a communication manager. Memory of a
@@ -225,9 +224,6 @@ int cm_rtu(struct cm *cm, uint32_t id, const void *private_data, size_t len, uin
 /** Rejects a REQ or REP, or a SIDR_REQ; the connection becomes idle. */
 int cm_reject(struct cm *cm, uint32_t id, enum cm_rej reason, const void *private_data, size_t len,
 	uint64_t now);
-
-/** Asks the peer to wait 4.096 us * 2^@p service_timeout longer for the answer (CM-18). */
-int cm_mra(struct cm *cm, uint32_t id, uint8_t service_timeout, uint64_t now);
 
 /** Data arrived before the RTU (CM-16). */
 int cm_established(struct cm *cm, uint32_t id, uint64_t now);

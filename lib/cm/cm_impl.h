@@ -9,12 +9,14 @@
 #include "list.h"
 #include "wheel.h"
 
-#define CM_NONE	      UINT32_MAX
-#define CM_SLOT_BITS  20u
-#define CM_PEERS      1024u
-#define CM_TICK_SHIFT 20u /* 1.05 ms: the protocol has no shorter time */
-#define CM_TIME_MAX   25u /* 131 s */
-#define MRA_TIMEOUT   24u /* 66 s, in an MRA that answers a duplicate */
+#define CM_NONE	     UINT32_MAX
+#define CM_SLOT_BITS 20u
+#define CM_PEERS     1024u
+/* A peer that gets no more than such a part of all answers to strangers gets them all. */
+#define CM_STRANGER_SHARE 16u
+#define CM_TICK_SHIFT	  20u /* 1.05 ms: the protocol has no shorter time */
+#define CM_TIME_MAX	  25u /* 131 s */
+#define MRA_TIMEOUT	  24u /* 66 s, in an MRA that answers a duplicate */
 /* Most duplicates of a connection that are answered: a peer repeats a message 15 times; more
  * repeats are hostile. */
 #define CM_ANSWERS 128u
@@ -34,6 +36,7 @@ struct cm_conn {
 	uint32_t next[CM_INDEXES];
 	bool indexed[CM_INDEXES];
 	uint32_t id; /* 0: the slot is free, and next[0] is the next free one */
+	uint32_t next_by_id;
 	uint32_t remote_id;
 	uint64_t tid;
 	uint64_t guid; /* the peer's; on the active side 0 before the REP */
@@ -42,7 +45,6 @@ struct cm_conn {
 	uint64_t service_id; /* of a received SIDR_REQ */
 	struct cm_path path;
 	uint32_t listener; /* if `unheard` */
-	uint32_t generation;
 	uint32_t local_qpn, remote_qpn;
 	uint32_t local_psn, remote_psn;
 	uint8_t state;
@@ -74,6 +76,10 @@ struct cm_listener {
 	bool closed; /* in no bucket */
 };
 
+struct cm_tokens {
+	uint64_t left, time;
+};
+
 struct cm {
 	struct wheel wheel;
 	struct cm_conf conf;
@@ -83,16 +89,18 @@ struct cm {
 	struct cm_conn *conn;
 	struct cm_listener *listener;
 	uint32_t *bucket[CM_INDEXES];
+	uint32_t *id_bucket; /* by our id, which nobody else chooses */
 	uint32_t *listen_bucket;
 	uint32_t conns, listeners, mask, listen_mask;
 	uint32_t free, free_listener;
 	uint32_t used, halves;
+	uint32_t begun;	  /* connections so far, from which their ids follow */
 	uint32_t touched; /* slots ever used; memory of the others was never touched */
 	struct list kept; /* without a user, oldest first: new connections replace them */
-	uint32_t half_peer[CM_PEERS]; /* by hash of the address */
+	uint32_t half_peer[CM_PEERS]; /* by cm_peer() */
 	uint64_t next_tid;
-	uint64_t stranger_time;
-	uint64_t strangers; /* answers that strangers may still get */
+	/* answers that strangers may still get: all of them, and those of a peer */
+	struct cm_tokens strangers, stranger[CM_PEERS];
 };
 
 /* One received MAD. */
@@ -107,6 +115,7 @@ struct cm_rx {
 struct cm_conn *cm_find(struct cm *cm, uint32_t id);
 struct cm_conn *cm_alloc(struct cm *cm, const struct cm_path *path, uint64_t cookie);
 void cm_free(struct cm *cm, struct cm_conn *c);
+unsigned cm_peer(const struct cm *cm, const struct cm_path *path);
 void cm_undo(struct cm *cm, struct cm_conn *c, uint32_t listener);
 void cm_index_add(struct cm *cm, struct cm_conn *c, enum cm_index by);
 void cm_index_del(struct cm *cm, struct cm_conn *c, enum cm_index by);
@@ -120,6 +129,7 @@ enum cm_rej cm_event(struct cm *cm, struct cm_conn *c, enum cm_event_type type, 
 	const uint8_t *mad);
 void cm_ended(struct cm *cm, struct cm_conn *c);
 void cm_timewait(struct cm *cm, struct cm_conn *c, uint64_t now);
+void cm_keep_answer(struct cm *cm, struct cm_conn *c, uint64_t now);
 uint64_t cm_time(unsigned n);
 uint8_t cm_ack_timeout(unsigned delay, unsigned life);
 
@@ -127,11 +137,11 @@ uint8_t cm_ack_timeout(unsigned delay, unsigned life);
 void cm_transmit(struct cm *cm, const struct cm_path *to, const uint8_t *mad);
 void cm_send(struct cm *cm, struct cm_conn *c);
 void cm_send_timed(struct cm *cm, struct cm_conn *c, uint8_t retries, uint64_t now);
-void cm_send_mra(struct cm *cm, struct cm_conn *c, uint8_t service_timeout);
+void cm_send_mra(struct cm *cm, struct cm_conn *c);
 void cm_format(struct cm_conn *c, uint8_t *mad, enum cm_attr attr);
 void cm_send_rej(struct cm *cm, struct cm_conn *c, enum cm_rej reason, enum cm_named named,
 	const void *private_data, size_t len);
-bool cm_stranger(struct cm *cm, uint64_t now);
+bool cm_stranger(struct cm_rx *rx);
 void cm_refuse(struct cm_rx *rx, enum cm_rej reason, enum cm_named named, uint32_t remote_id,
 	uint32_t local_id);
 bool cm_private_fits(enum cm_attr attr, const void *p, size_t len);

@@ -160,13 +160,15 @@ int cm_accept(struct cm *cm, uint32_t id, const struct cm_param *p, uint64_t coo
 
 /* --- either side ------------------------------------------------------------------------- */
 
-/* The REJ is kept as long as the REQ may be repeated (CM-13). */
+/* A peer that got an MRA repeats its REQ that much later. */
 static void reject_req(struct cm *cm, struct cm_conn *c, uint64_t now)
 {
+	uint64_t longer = c->state == CM_MRA_REQ_SENT ? cm_time(MRA_TIMEOUT) : 0;
+
 	cm_half_del(cm, c);
 	cm_index_del(cm, c, CM_BY_REMOTE_QPN); /* the peer may try again with this QP */
 	c->state = CM_REJECTED;
-	wheel_arm(&cm->wheel, &c->timer, now + 2 * cm_time(c->remote_timeout));
+	cm_keep_answer(cm, c, now + longer);
 }
 
 /* CM-26 */
@@ -201,19 +203,6 @@ int cm_reject(struct cm *cm, uint32_t id, enum cm_rej reason, const void *privat
 	default:
 		return -EINVAL;
 	}
-}
-
-int cm_mra(struct cm *cm, uint32_t id, uint8_t service_timeout, uint64_t now)
-{
-	struct cm_conn *c = owned(cm, id);
-
-	(void)now;
-	if (!c)
-		return -ENOENT;
-	if ((c->state != CM_REQ_RCVD && c->state != CM_REP_RCVD) || service_timeout > 31)
-		return -EINVAL;
-	cm_send_mra(cm, c, service_timeout);
-	return 0;
 }
 
 int cm_established(struct cm *cm, uint32_t id, uint64_t now)

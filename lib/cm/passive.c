@@ -10,12 +10,15 @@ static void again(struct cm_rx *rx, struct cm_conn *c)
 		return;
 	switch (c->state) {
 	case CM_REQ_RCVD: /* as in Linux: the program needs longer */
-		cm_send_mra(rx->cm, c, MRA_TIMEOUT);
+		cm_send_mra(rx->cm, c);
+		break;
+	case CM_REJECTED:
+		cm_keep_answer(rx->cm, c, rx->now);
+		cm_send(rx->cm, c);
 		break;
 	case CM_MRA_REQ_SENT:
 	case CM_REP_SENT:
 	case CM_MRA_REP_RCVD:
-	case CM_REJECTED:
 		cm_send(rx->cm, c);
 		break;
 	case CM_TIMEWAIT:

@@ -119,7 +119,7 @@ static void rx_rej(struct cm_rx *rx)
 	case CM_ESTABLISHED:
 	case CM_DREQ_SENT:
 		cm_timewait(rx->cm, c, rx->now);
-		cm_event(rx->cm, c, CM_EV_DISCONNECTED, reason, rx->mad);
+		cm_event(rx->cm, c, CM_EV_REJECTED, reason, rx->mad);
 		break;
 	default:
 		cm_ignored(rx);
@@ -159,7 +159,7 @@ static void rep_again(struct cm_rx *rx, struct cm_conn *c)
 			cm_send(rx->cm, c);
 	} else if (same && c->state == CM_REP_RCVD) { /* as in Linux: the program needs longer */
 		cm_duplicate(rx);
-		cm_send_mra(rx->cm, c, MRA_TIMEOUT);
+		cm_send_mra(rx->cm, c);
 	} else {
 		cm_ignored(rx);
 	}
@@ -265,7 +265,7 @@ static void rx_dreq(struct cm_rx *rx)
 			cm_ignored(rx);
 	} else {
 		cm_ignored(rx);
-		if (cm_stranger(rx->cm, rx->now))
+		if (cm_stranger(rx))
 			drep(rx);
 	}
 }
@@ -292,7 +292,7 @@ static void rx_lap(struct cm_rx *rx)
 	uint8_t mad[MAD_LEN];
 
 	if (!c || c->state != CM_ESTABLISHED || cm_get(rx->mad, CM_F_LAP_QPN) != c->local_qpn ||
-		!cm_stranger(rx->cm, rx->now)) {
+		!cm_stranger(rx)) {
 		cm_ignored(rx);
 		return;
 	}

@@ -50,13 +50,13 @@ bool cm_private_fits(enum cm_attr attr, const void *p, size_t len)
 }
 
 /* Called in CM_REQ_RCVD or CM_REP_RCVD (CM-18). */
-void cm_send_mra(struct cm *cm, struct cm_conn *c, uint8_t service_timeout)
+void cm_send_mra(struct cm *cm, struct cm_conn *c)
 {
 	bool req = c->state == CM_REQ_RCVD;
 
 	cm_format(c, c->last, CM_MRA);
 	cm_put(c->last, CM_F_MRA_NAMED, req ? CM_NAMED_REQ : CM_NAMED_REP);
-	cm_put(c->last, CM_F_MRA_TIMEOUT, service_timeout);
+	cm_put(c->last, CM_F_MRA_TIMEOUT, MRA_TIMEOUT);
 	c->state = req ? CM_MRA_REQ_SENT : CM_MRA_REP_SENT;
 	cm_send(cm, c);
 }
@@ -86,21 +86,32 @@ void cm_send_rej(struct cm *cm, struct cm_conn *c, enum cm_rej reason, enum cm_n
 	cm_send(cm, c);
 }
 
-/* SEC-03: limits the rate of answers to messages that match no connection. */
-bool cm_stranger(struct cm *cm, uint64_t now)
+static void refill(struct cm_tokens *t, uint64_t rate, uint64_t now)
 {
-	uint64_t rate = cm->conf.strangers, passed = now - cm->stranger_time;
-	uint64_t more = passed < SECOND ? passed * rate / SECOND : rate;
+	uint64_t passed = now - t->time, more = passed < SECOND ? passed * rate / SECOND : rate;
 
-	if (more) {
-		cm->strangers = cm->strangers + more < rate ? cm->strangers + more : rate;
-		cm->stranger_time = now;
-	}
-	if (!cm->strangers) {
+	if (!more)
+		return;
+	t->left = t->left + more < rate ? t->left + more : rate;
+	t->time = now;
+}
+
+/* SEC-03: limits the rate of answers to messages that match no connection. Half of them are for
+ * peers that get few: one that sends many cannot silence the answers to others. */
+bool cm_stranger(struct cm_rx *rx)
+{
+	struct cm *cm = rx->cm;
+	struct cm_tokens *all = &cm->strangers, *own = &cm->stranger[cm_peer(cm, rx->from)];
+	uint64_t rate = cm->conf.strangers;
+
+	refill(all, rate, rx->now);
+	refill(own, rate / CM_STRANGER_SHARE, rx->now);
+	if (all->left <= (own->left ? 0 : rate / 2)) {
 		cm->count.strangers_limited++;
 		return false;
 	}
-	cm->strangers--;
+	all->left--;
+	own->left -= own->left > 0;
 	return true;
 }
 
@@ -110,7 +121,7 @@ void cm_refuse(struct cm_rx *rx, enum cm_rej reason, enum cm_named named, uint32
 {
 	uint8_t mad[MAD_LEN];
 
-	if (!cm_stranger(rx->cm, rx->now))
+	if (!cm_stranger(rx))
 		return;
 	mad_begin(mad, CM_REJ, mad_tid(rx->mad));
 	cm_put(mad, CM_F_REJ_LOCAL_ID, local_id);

@@ -16,7 +16,7 @@ static void refuse(struct cm_rx *rx, enum cm_sidr_status status)
 {
 	uint8_t mad[MAD_LEN];
 
-	if (!cm_stranger(rx->cm, rx->now))
+	if (!cm_stranger(rx))
 		return;
 	answer(mad, mad_tid(rx->mad), (uint32_t)cm_get(rx->mad, CM_F_SIDR_REQ_ID),
 		cm_get(rx->mad, CM_F_SIDR_REQ_SERVICE_ID), status);
@@ -50,8 +50,10 @@ void cm_rx_sidr_req(struct cm_rx *rx)
 	if (c && begins_anew(rx, c)) {
 		cm_index_del(rx->cm, c, CM_BY_REQUEST);
 	} else if (c) {
-		if (cm_answers(rx, c) && c->state == CM_SIDR_DONE)
+		if (cm_answers(rx, c) && c->state == CM_SIDR_DONE) {
+			cm_keep_answer(rx->cm, c, rx->now);
 			cm_send(rx->cm, c);
+		}
 		return;
 	}
 	if (cm_addressed(rx, CM_F_SIDR_REQ_PRIVATE, sid, dst))
@@ -103,13 +105,12 @@ int cm_sidr(struct cm *cm, const struct cm_path *path, uint64_t service_id,
 	cm_put(c->last, CM_F_SIDR_REQ_SERVICE_ID, service_id);
 	cm_put_bytes(c->last, CM_F_SIDR_REQ_PRIVATE, private_data, len);
 	c->state = CM_SIDR_REQ_SENT;
-	c->timeout = cm_time(cm->conf.packet_life) * 2 + cm_time(cm->conf.response_timeout);
+	c->timeout = cm_time(cm->conf.response_timeout); /* as Linux */
 	*id = c->id;
 	cm_send_timed(cm, c, cm->conf.max_retries, now);
 	return 0;
 }
 
-/* The answer is kept as long as the peer may ask again. */
 int cm_sidr_answer(struct cm *cm, uint32_t id, enum cm_sidr_status status, uint32_t qpn,
 	uint32_t qkey, const void *private_data, size_t len, uint64_t now)
 {
@@ -127,7 +128,7 @@ int cm_sidr_answer(struct cm *cm, uint32_t id, enum cm_sidr_status status, uint3
 	cm_put_bytes(c->last, CM_F_SIDR_REP_PRIVATE, private_data, len);
 	cm_half_del(cm, c);
 	c->state = CM_SIDR_DONE;
-	wheel_arm(&cm->wheel, &c->timer, now + cm_time(cm->conf.response_timeout));
+	cm_keep_answer(cm, c, now);
 	cm_send(cm, c);
 	return 0;
 }

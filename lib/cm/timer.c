@@ -19,7 +19,7 @@ static void give_up(struct cm *cm, struct cm_conn *c, uint64_t now)
 		break;
 	case CM_DREQ_SENT:
 		cm_timewait(cm, c, now);
-		cm_event(cm, c, CM_EV_DISCONNECTED, 0, NULL);
+		cm_event(cm, c, CM_EV_DISCONNECTED, CM_DREQ, NULL);
 		return;
 	default:
 		break;

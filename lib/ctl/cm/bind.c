@@ -61,11 +61,11 @@ static struct list *bucket_of(struct connections *all, uint16_t port)
 	return &all->bound[port % BIND_BUCKETS];
 }
 
-/* Whether one would receive requests for the other: an IPv6 wildcard includes IPv4, unless AFONLY.
- */
+/* Whether one would receive requests for the other: a loopback address counts as the wildcard of
+ * its family, and the wildcard of IPv6 includes IPv4, unless AFONLY. */
 static bool overlap(const struct cm_id *a, const struct cm_id *b)
 {
-	bool any_a = addr_is_any(&a->local), any_b = addr_is_any(&b->local);
+	bool any_a = !addr_has_device(&a->local), any_b = !addr_has_device(&b->local);
 
 	if (a->local.family != b->local.family && !(any_a && a->local.family == 6 && !a->afonly) &&
 		!(any_b && b->local.family == 6 && !b->afonly))
@@ -88,7 +88,7 @@ static int taken(const struct cm_id *id, uint16_t port, bool listening)
 			continue;
 		if (o->state != ID_LISTEN && !listening && o->reuse && id->reuse)
 			continue;
-		if (addr_is_any(&o->local) || addr_is_any(&id->local))
+		if (!addr_has_device(&o->local) || !addr_has_device(&id->local))
 			err = -EADDRNOTAVAIL;
 		else
 			return -EADDRINUSE;

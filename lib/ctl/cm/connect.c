@@ -17,10 +17,10 @@
 #include "verbs/objects.h"
 #include "verbs/qp_obj.h"
 
-#define QKEY_RDMA_UDP	   0x01234567u
-#define SIDR_REP_PRIVATE   136u
-#define ACCEPT_RETRY_COUNT 7u
-#define PACKET_LIFE	   16u /* of RoCE, as in Linux: 0.27 s */
+#define QKEY_RDMA_UDP	 0x01234567u
+#define SIDR_REP_PRIVATE 136u
+#define RETRY_MAX	 7u  /* 3 bits; of RNR retries: no limit */
+#define PACKET_LIFE	 16u /* of RoCE, as in Linux: 0.27 s */
 
 static uint64_t service_id(const struct cm_id *id, uint16_t port)
 {
@@ -41,14 +41,17 @@ static int bind_any(struct cm_id *id, struct reply *r)
 	return id->bound ? 0 : id_bind(id, &any, r->why);
 }
 
-/* An IPv6 wildcard includes IPv4, unless AFONLY: then another listener may have IPv4. */
+/* As in Linux, a loopback address stands for all of its family. The wildcard of IPv6 includes IPv4,
+ * unless AFONLY: then another listener may have IPv4. */
 static const uint8_t *listening_at(const struct cm_id *id)
 {
+	static const uint8_t any4[16] = {[10] = 0xFF, 0xFF}, any6[16];
+
 	if (addr_has_device(&id->local))
 		return id->path.local;
-	if (!addr_is_any(&id->local) || (id->local.family == 6 && !id->afonly))
-		return NULL;
-	return id->local.ip;
+	if (id->local.family == 4)
+		return any4;
+	return id->afonly ? any6 : NULL;
 }
 
 /* Starts to listen, or takes nothing. */
@@ -162,8 +165,8 @@ static struct cm_param param_of(const struct cm_id *id, const struct abi_cm_para
 		.psn = id->psn,
 		.responder_resources = p->responder_resources,
 		.initiator_depth = p->initiator_depth,
-		.retry_count = p->retry_count & 7u,
-		.rnr_retry = p->rnr_retry_count & 7u,
+		.retry_count = RTE_MIN(p->retry_count, RETRY_MAX), /* as Linux */
+		.rnr_retry = RTE_MIN(p->rnr_retry_count, RETRY_MAX),
 		.mtu = mtu_code(atomic_load_explicit(&port->active_mtu, memory_order_relaxed)),
 		.transport = transport_of(id),
 		.packet_life = id_packet_life(id),
@@ -261,7 +264,7 @@ static int accept_stream(struct cm_id *id, const struct abi_cm_param *in, struct
 		return err;
 	p.private_data = in->private_data;
 	p.private_len = in->private_len;
-	p.retry_count = ACCEPT_RETRY_COUNT;
+	p.retry_count = RETRY_MAX;
 	id->qpn = in->qpn;
 	return failed(cm_accept(id->all->cm, id->conn, &p, id->handle, loop_now_ns()), r);
 }
@@ -280,7 +283,6 @@ int cmd_cm_accept(struct cm_id *id, const struct request *q, struct reply *r)
 	if (id->active) {
 		err = cm_rtu(id->all->cm, id->conn, in.param.private_data, in.param.private_len,
 			loop_now_ns());
-		id->confirmed |= !err;
 		return failed(err, r);
 	}
 	err = id_is_datagram(id) ? accept_datagrams(id, &in.param, r)
@@ -319,15 +321,22 @@ int cmd_cm_reject(struct cm_id *id, const struct request *q, struct reply *r)
 	return failed(err, r);
 }
 
+/* Takes back a REP without an answer: the program waits for the event. As in Linux, ending a
+ * connection twice is no error. */
+static void withdraw(struct cm_id *id, uint64_t now)
+{
+	if (!cm_reject(id->all->cm, id->conn, CM_REJ_CONSUMER, NULL, 0, now) && !id->unanswered)
+		id_raise(id, ABI_CM_DISCONNECTED, 0, NULL);
+}
+
 int cmd_cm_disconnect(struct cm_id *id, const struct request *q, struct reply *r)
 {
 	uint64_t now = loop_now_ns();
 
 	if (!id->conn)
 		return wrong_state(r, "connect");
-	/* A REP without an answer is withdrawn. As in Linux, ending twice is no error. */
 	if (cm_disconnect(id->all->cm, id->conn, NULL, 0, now))
-		cm_reject(id->all->cm, id->conn, CM_REJ_CONSUMER, NULL, 0, now);
+		withdraw(id, now);
 	id_answered(id);
 	return 0;
 }

@@ -265,10 +265,11 @@ static void on_unreachable(struct cm_id *id, const struct cm_event *e)
 	note_raise(n);
 }
 
-/* A REJ after the peer's REP and before our RTU: as in Linux, the program sees a rejection. */
-static bool taken_back(const struct cm_id *id, const struct cm_event *e)
+/* As in Linux, the status says whether the peer answered the DREQ. */
+static void on_disconnected(struct cm_id *id, const struct cm_event *e)
 {
-	return id->active && !id->confirmed && e->mad && mad_attr(e->mad) == CM_REJ;
+	id->disconnected = true;
+	id_raise(id, ABI_CM_DISCONNECTED, !e->mad && e->reason == CM_DREQ ? -ETIMEDOUT : 0, NULL);
 }
 
 /* Tells the program of @p id. */
@@ -288,13 +289,11 @@ static void on_event(struct cm_id *id, const struct cm_event *e)
 		on_unreachable(id, e);
 		break;
 	case CM_EV_DISCONNECTED:
-		if (taken_back(id, e))
-			raise_with(id, e, ABI_CM_REJECTED, (int32_t)e->reason);
-		else
-			id_raise(id, ABI_CM_DISCONNECTED, 0, NULL);
+		on_disconnected(id, e);
 		break;
-	case CM_EV_TIMEWAIT_EXIT:
-		id_raise(id, ABI_CM_TIMEWAIT_EXIT, 0, NULL);
+	case CM_EV_TIMEWAIT_EXIT: /* as in Linux, not after a REJ */
+		if (id->disconnected)
+			id_raise(id, ABI_CM_TIMEWAIT_EXIT, 0, NULL);
 		break;
 	default:
 		on_sidr_rep(id, e);

@@ -56,9 +56,9 @@ struct cm_id {
 	struct abi_cm_addr local, remote;
 	struct list bind_node; /* in connections.bound, if `bound` */
 	bool bound, reuse, afonly;
-	bool chosen;	/* source and device were chosen by a RESOLVE_ADDR */
-	bool active;	/* the active side */
-	bool confirmed; /* its RTU was sent */
+	bool chosen;	   /* source and device were chosen by a RESOLVE_ADDR */
+	bool active;	   /* the active side */
+	bool disconnected; /* DISCONNECTED was raised */
 	bool has_path;
 	bool address_gone;	  /* reported to the program */
 	uint8_t tos, ack_timeout; /* set by options */
@@ -159,8 +159,8 @@ int addr_check(const struct abi_cm_addr *a, int mapped, char why[ABI_SENTENCE_MA
 bool addr_is_any(const struct abi_cm_addr *a);
 bool addr_is_loopback(const struct abi_cm_addr *a);
 /** @return whether an id that is bound to @p a has a device. As in Linux, one bound to a loopback
- *  address has none and listens at all addresses; libfabric takes an id with a device for one with
- *  a real address. */
+ *  address has none and listens at all of its family; libfabric takes an id with a device for one
+ * with a real address. */
 bool addr_has_device(const struct abi_cm_addr *a);
 
 /* resolve.c */

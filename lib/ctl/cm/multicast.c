@@ -6,10 +6,10 @@
 #include "cm/id.h"
 #include "config/parts.h"
 #include "headers.h"
+#include "mcast.h"
 #include "refuse.h"
 #include "session/message.h"
 #include "session/session.h"
-#include "verbs/av.h"
 
 #define QKEY_RDMA_UDP 0x01234567u
 #define QPN_MULTICAST 0xFFFFFFu
@@ -42,7 +42,7 @@ int cmd_cm_join(struct cm_id *id, const struct request *q, struct reply *r)
 	err = addr_check(&in.addr, -EINVAL, r->why);
 	if (err)
 		return err;
-	if (av_is_unicast(in.addr.ip))
+	if (!gid_is_multicast(in.addr.ip))
 		return refuse(r->why, -EINVAL, "the address is not a multicast address");
 	err = note_asked(id, ABI_CM_MULTICAST_JOIN, &n, r->why);
 	if (err)

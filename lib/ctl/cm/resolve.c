@@ -9,6 +9,7 @@
 #include "config/parts.h"
 #include "headers.h"
 #include "loop/loop.h"
+#include "mcast.h"
 #include "net/net.h"
 #include "session/message.h"
 #include "session/session.h"
@@ -180,11 +181,12 @@ void id_resolved(struct cm_id *id, int err, const char *why)
 	note_raise(n);
 }
 
-/* Stores the address on the wire; for a loopback address, that is the device's. */
+/* Stores the address on the wire; for a loopback address or, as in Linux, a wildcard, that is the
+ * device's. */
 static void set_remote(struct cm_id *id, const struct abi_cm_addr *dst)
 {
 	id->remote = *dst;
-	memcpy(id->path.remote, addr_is_loopback(dst) ? id->path.local : dst->ip, 16);
+	memcpy(id->path.remote, addr_has_device(dst) ? dst->ip : id->path.local, 16);
 }
 
 static int look_up(struct cm_id *id, uint32_t timeout_ms, char why[ABI_SENTENCE_MAX])
@@ -220,9 +222,21 @@ static int still_there(const struct cm_id *id, char why[ABI_SENTENCE_MAX])
 		id->path.port + 1u, gid_text(id->path.local, text));
 }
 
+static int check_destination(const struct abi_cm_addr *dst, char why[ABI_SENTENCE_MAX])
+{
+	char text[GID_TEXT];
+
+	if (!addr_has_device(dst) || av_is_unicast(dst->ip) || gid_is_multicast(dst->ip))
+		return 0;
+	return refuse(why, -ENETUNREACH, "no host and no group can have the address %s",
+		gid_text(dst->ip, text));
+}
+
 static int take_source(
 	struct cm_id *id, const struct abi_cm_resolve_addr *in, char why[ABI_SENTENCE_MAX])
 {
+	static const uint8_t loopback4[16] = {[10] = 0xFF, 0xFF, 127, [15] = 1};
+	static const uint8_t loopback6[16] = {[15] = 1};
 	struct abi_cm_addr any = {.family = in->dst.family};
 	struct place p;
 	int err = 0;
@@ -238,8 +252,8 @@ static int take_source(
 	if (err || id->has_path)
 		return err;
 	id->chosen = addr_is_any(&id->local);
-	if (addr_is_loopback(&in->dst)) {
-		memcpy(id->local.ip, in->dst.ip, 16);
+	if (!addr_has_device(&in->dst)) {
+		memcpy(id->local.ip, in->dst.family == 4 ? loopback4 : loopback6, 16);
 		id->local.family = in->dst.family;
 		return id_take_device(id) ? 0
 					  : refuse(why, -ENODEV, "no port of rocid has an address");
@@ -265,7 +279,7 @@ static int resolve(struct cm_id *id, const struct abi_cm_resolve_addr *in, struc
 	if (err)
 		return err;
 	set_remote(id, &in->dst);
-	if (!av_is_unicast(id->path.remote)) { /* for a group, there is no neighbour to query */
+	if (gid_is_multicast(id->path.remote)) { /* for a group, there is no neighbour to query */
 		id_resolved(id, 0, NULL);
 		return 0;
 	}
@@ -282,6 +296,8 @@ int cmd_cm_resolve_addr(struct cm_id *id, const struct request *q, struct reply 
 		return refuse(r->why, -EINVAL,
 			"the id has resolved its address already: create a new id");
 	err = addr_check(&in.dst, -ENETUNREACH, r->why);
+	if (!err)
+		err = check_destination(&in.dst, r->why);
 	if (!err)
 		err = note_asked(id, ABI_CM_ADDR_RESOLVED, &id->answer, r->why);
 	if (err)

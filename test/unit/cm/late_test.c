@@ -126,11 +126,95 @@ static void reasons_count(void **state)
 	assert_int_equal(cm_counters(p->b->cm)->refused[CM_REJ_NO_RESOURCES], 0);
 }
 
+/* Loses the first four answers, and changes nothing else. */
+static bool lose_four_answers(struct ends *net, unsigned to, uint8_t *mad)
+{
+	(void)to;
+	if (mad_attr(mad) != CM_REJ && mad_attr(mad) != CM_SIDR_REP)
+		return false;
+	return net->end[1].sent <= 4;
+}
+
+/* proves CM-13: a request that is repeated because its answers were lost is not another one */
+static void rejs_lost(void **state)
+{
+	struct pair *p = *state;
+
+	p->net->filter = lose_four_answers;
+	to_req(p);
+	assert_int_equal(cm_reject(p->b->cm, p->passive, CM_REJ_CONSUMER, "no", 2, p->net->now), 0);
+	assert_int_equal(cm_destroy(p->b->cm, p->passive, p->net->now), 0);
+	ends_run(p->net, p->net->now + 60000 * MS);
+	assert_int_equal(end_take(p->a, CM_EV_REJECTED)->reason, CM_REJ_CONSUMER);
+	assert_null(end_peek(p->a));
+	assert_null(end_peek(p->b));
+	assert_int_equal(cm_counters(p->b->cm)->tx[CM_REJ - CM_REQ], 5);
+	cm_destroy(p->a->cm, p->id, p->net->now);
+	drained(p);
+}
+
+/* proves CM-13, CM-18: nor is one that is repeated late, because an MRA asked for that */
+static void rejs_lost_after_an_mra(void **state)
+{
+	struct pair *p = *state;
+
+	to_req(p);
+	ends_run(p->net, p->net->now + 10000 * MS);
+	is(p->b, p->passive, CM_MRA_REQ_SENT);
+	p->net->filter = lose_four_answers;
+	assert_int_equal(cm_reject(p->b->cm, p->passive, CM_REJ_CONSUMER, "no", 2, p->net->now), 0);
+	ends_run(p->net, p->net->now + 100000 * MS);
+	assert_int_equal(end_take(p->a, CM_EV_REJECTED)->reason, CM_REJ_CONSUMER);
+	assert_null(end_peek(p->b));
+	cm_destroy(p->b->cm, p->passive, p->net->now);
+	cm_destroy(p->a->cm, p->id, p->net->now);
+	drained(p);
+}
+
+/* proves CM-31: nor is such a look-up */
+static void sidr_reps_lost(void **state)
+{
+	struct pair *p = *state;
+	uint8_t hdr[CMA_HDR_LEN];
+	uint32_t id, asked, listener;
+
+	p->net->filter = lose_four_answers;
+	cm_listen(p->b->cm, SIDR, NULL, 8, 1, &listener);
+	cm_sidr(p->a->cm, &p->a->to, SIDR, hdr, end_cma(p->a, hdr), 5, &id, p->net->now);
+	soon(p);
+	asked = end_take(p->b, CM_EV_SIDR_REQ)->id;
+	cm_sidr_answer(p->b->cm, asked, CM_SIDR_SUCCESS, 0x13, 0x77, NULL, 0, p->net->now);
+	cm_destroy(p->b->cm, asked, p->net->now);
+	ends_run(p->net, p->net->now + 60000 * MS);
+	assert_int_equal(end_take(p->a, CM_EV_SIDR_REP)->reason, CM_SIDR_SUCCESS);
+	assert_null(end_peek(p->a));
+	assert_null(end_peek(p->b));
+	assert_int_equal(cm_counters(p->b->cm)->tx[CM_SIDR_REP - CM_REQ], 5);
+	cm_destroy(p->a->cm, id, p->net->now);
+	drained(p);
+}
+
+/* proves CM-31: a look-up is repeated as Linux repeats it, after 4,096 ms */
+static void lookup_unanswered(void **state)
+{
+	struct pair *p = *state;
+	uint8_t hdr[CMA_HDR_LEN];
+	uint32_t id;
+
+	cm_sidr(p->a->cm, &p->a->to, SIDR, hdr, end_cma(p->a, hdr), 5, &id, p->net->now);
+	p->net->n = 0;
+	ends_run(p->net, p->net->now + 4090 * MS);
+	assert_int_equal(p->a->sent, 1);
+	ends_run(p->net, p->net->now + 20 * MS);
+	assert_int_equal(p->a->sent, 2);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {T(rep_taken_back), T(refused_as_stale), T(rep_too_late),
-		T(lookup_of_another_service), T(long_path), T(reasons_count)};
+		T(lookup_of_another_service), T(long_path), T(reasons_count), T(rejs_lost),
+		T(rejs_lost_after_an_mra), T(sidr_reps_lost), T(lookup_unanswered)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,11 +10,15 @@
 #include <string.h>
 #include <cmocka.h>
 #include "bits.h"
+#include "cm_impl.h"
 #include "ends.h"
 
-#define CONNS 64u
-#define FLOOD 10000u
-#define FEW   128u
+#define CONNS  64u
+#define FLOOD  10000u
+#define FEW    128u
+#define CYCLES 20000u
+#define HOSTS  10000u
+#define CHAIN  16u /* 8 is usual for so many in their table */
 
 struct scene {
 	struct ends *net;
@@ -168,6 +172,40 @@ static void ids_tell_nothing(void **state)
 	assert_true(alike < CONNS / 4); /* 2 by chance, of 2016 pairs */
 }
 
+static int by_value(const void *a, const void *b)
+{
+	const uint32_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* proves CM-11: a peer that has seen as many ids as it likes does not know the next one, even if
+ * all were of one place in the table. */
+static void ids_do_not_repeat(void **state)
+{
+	static uint32_t seen[CYCLES];
+	struct scene *s = *state;
+
+	for (unsigned i = 0; i < CYCLES; i++) {
+		uint8_t rej[MAD_LEN];
+
+		request(s);
+		mad_begin(rej, CM_REJ, 1); /* the peer takes it back */
+		cm_put(rej, CM_F_REJ_LOCAL_ID, s->id);
+		cm_put(rej, CM_F_REJ_REMOTE_ID, s->passive);
+		cm_put(rej, CM_F_REJ_REASON, CM_REJ_CONSUMER);
+		end_give(s->b, rej);
+		assert_int_equal(end_take(s->b, CM_EV_REJECTED)->id, s->passive);
+		assert_int_equal(cm_destroy(s->b->cm, s->passive, s->net->now), 0);
+		assert_int_equal(cm_destroy(s->a->cm, s->id, s->net->now), 0);
+		seen[i] = s->passive;
+		s->net->n = s->b->events = s->b->taken = 0;
+	}
+	qsort(seen, CYCLES, sizeof(*seen), by_value);
+	for (unsigned i = 1; i < CYCLES; i++)
+		assert_int_not_equal(seen[i], seen[i - 1]);
+}
+
 /* proves CM-12, SEC-03: of requests that those who listen refuse nothing is kept, and the answers
  * are limited. */
 static void refused_requests(void **state)
@@ -188,7 +226,7 @@ static void refused_requests(void **state)
 	assert_int_equal(cm_used(s->b->cm), 0);
 	assert_int_equal(cm_half_open(s->b->cm), 0);
 	ends_run(s->net, s->net->now + 2000 * MS);
-	assert_int_equal(flood(s, s->b, s->req), cm_defaults().strangers);
+	assert_int_equal(flood(s, s->b, s->req), cm_defaults().strangers / 2);
 	assert_int_equal(flood(s, s->b, s->rep), 0);
 	assert_int_equal(cm_used(s->b->cm), 0);
 }
@@ -270,12 +308,157 @@ static void closed(void **state)
 	end_take(s->b, CM_EV_REQ);
 }
 
+/* A host for each @p i. */
+static struct cm_path host(const struct scene *s, unsigned i)
+{
+	struct cm_path from = s->b->to;
+
+	from.remote[13] = 1;
+	from.remote[14] = (uint8_t)(i >> 8);
+	from.remote[15] = (uint8_t)i;
+	return from;
+}
+
+/* @return the most connections that a look-up may have to compare. */
+static unsigned longest_chain(const struct cm *cm, enum cm_index by)
+{
+	unsigned longest = 0;
+
+	for (uint32_t i = 0; i <= cm->mask; i++) {
+		unsigned n = 0;
+
+		for (uint32_t c = cm->bucket[by][i]; c != CM_NONE; c = cm->conn[c].next[by])
+			n++;
+		longest = n > longest ? n : longest;
+	}
+	return longest;
+}
+
+/* HOSTS hosts, or one that forges their addresses, send @p mad for @p service to a table with room
+ * for them. */
+static const struct cm *same_of_many(struct scene *s, uint64_t service, const uint8_t *mad)
+{
+	uint32_t listener;
+	struct cm *cm;
+
+	ends_free(s->net);
+	s->net = ends_new(2 * HOSTS, 4, 5, NULL);
+	s->b = &s->net->end[1];
+	cm = s->b->cm;
+	assert_int_equal(cm_listen(cm, service, NULL, HOSTS, LISTENER, &listener), 0);
+	for (unsigned i = 0; i < HOSTS; i++) {
+		const struct cm_path from = host(s, i);
+
+		cm_mad(cm, &from, mad, MAD_LEN, s->net->now);
+	}
+	assert_int_equal(cm_half_open(cm), HOSTS);
+	return cm;
+}
+
+/* SEC-03: hosts that all claim the same ID, GUID and QPN make no look-up longer. */
+static void same_requests_of_many(void **state)
+{
+	struct scene *s = *state;
+	const struct cm *cm;
+
+	request(s);
+	cm = same_of_many(s, SERVICE, s->req);
+	assert_in_range(longest_chain(cm, CM_BY_REMOTE_ID), 1, CHAIN);
+	assert_in_range(longest_chain(cm, CM_BY_REMOTE_QPN), 1, CHAIN);
+}
+
+static void same_lookups_of_many(void **state)
+{
+	struct scene *s = *state;
+	uint8_t mad[MAD_LEN], hdr[CMA_HDR_LEN];
+	uint32_t id;
+
+	cm_sidr(s->a->cm, &s->a->to, SIDR, hdr, end_cma(s->a, hdr), 5, &id, s->net->now);
+	memcpy(mad, s->a->last, MAD_LEN);
+	assert_in_range(longest_chain(same_of_many(s, SIDR, mad), CM_BY_REQUEST), 1, CHAIN);
+}
+
+/* By the last byte of the address. */
+static void count_answer(void *arg, const struct cm_path *to, const uint8_t *mad)
+{
+	unsigned *answers = arg;
+
+	(void)mad;
+	answers[to->remote[15]]++;
+}
+
+static enum cm_rej no_event(void *arg, const struct cm_event *e)
+{
+	(void)arg;
+	(void)e;
+	fail();
+	return 0;
+}
+
+static struct cm *counting_cm(struct scene *s, unsigned answers[256])
+{
+	static const struct cm_ops ops = {count_answer, no_event};
+	struct cm_conf conf = cm_defaults();
+
+	random_fill(&s->net->random, (uint8_t *)&conf.seed, sizeof(conf.seed));
+	return cm_init(calloc(1, cm_size(CONNS, 4)), CONNS, 4, &conf, &ops, answers, s->net->now);
+}
+
+/* SEC-03: a host that sends more than gets answers does not silence those to others: each REQ to a
+ * port where nobody listens is refused at once. */
+static void answers_to_others(void **state)
+{
+	struct scene *s = *state;
+	unsigned answers[256] = {0}, asked = 0;
+	struct cm *cm = counting_cm(s, answers);
+	const struct cm_path busy = host(s, 99), modest = host(s, 10);
+	uint8_t dreq[MAD_LEN];
+
+	request(s);
+	cm_put(s->req, CM_F_REQ_SERVICE_ID, SERVICE + 1);
+	mad_begin(dreq, CM_DREQ, 9);
+	for (unsigned ms = 0; ms < 10000; ms++) {
+		const uint64_t now = s->net->now + ms * MS;
+
+		for (unsigned i = 0; i < 2; i++)
+			cm_mad(cm, &busy, dreq, MAD_LEN, now);
+		if (ms % 100)
+			continue;
+		cm_mad(cm, &modest, s->req, MAD_LEN, now);
+		assert_int_equal(answers[10], ++asked);
+	}
+	assert_in_range(answers[99], 9000, 10500); /* of 20,000: all that is left */
+	free(cm);
+}
+
+/* Many hosts together get no more than one. */
+static void answers_to_all(void **state)
+{
+	struct scene *s = *state;
+	unsigned answers[256] = {0}, all = 0;
+	struct cm *cm = counting_cm(s, answers);
+	uint8_t dreq[MAD_LEN];
+
+	mad_begin(dreq, CM_DREQ, 9);
+	for (unsigned i = 0; i < 256 * 100; i++) {
+		const struct cm_path from = host(s, i % 256);
+
+		cm_mad(cm, &from, dreq, MAD_LEN, s->net->now);
+	}
+	for (unsigned i = 0; i < 256; i++)
+		all += answers[i];
+	assert_int_equal(all, cm_defaults().strangers);
+	free(cm);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {T(duplicates), T(duplicates_of_answers),
 		T(duplicates_of_lookups), T(rejected_by_guid), T(refused_requests),
-		T(ids_tell_nothing), T(refused_ids), T(crowded), T(closed)};
+		T(ids_tell_nothing), T(ids_do_not_repeat), T(refused_ids), T(crowded), T(closed),
+		T(same_requests_of_many), T(same_lookups_of_many), T(answers_to_others),
+		T(answers_to_all)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -149,9 +149,9 @@ static void heard(struct life *l, enum stage at)
 	case REP_RCVD:
 	case REQ_UNREAD:
 	case REQ_READ:
+	case REP_SENT:
 		assert_int_equal(peer_take(l->w, CM_EV_REJECTED)->reason, CM_REJ_CONSUMER);
 		break;
-	case REP_SENT: /* by REJ 28 */
 	case ACTIVE:
 	case PASSIVE:
 	case ACTIVE_LEFT: /* the DREP that it waits for */
@@ -275,7 +275,7 @@ static void request__withdrawn_unread(void **state)
 	world_is_empty(l.w);
 }
 
-/* The peer takes its REP back: before the RTU that is a refusal, as in Linux. */
+/* The peer takes its REP back: that is a refusal, as in Linux. */
 static void rejected__after_the_rep(void **state)
 {
 	struct abi_cm_event e;
@@ -288,6 +288,87 @@ static void rejected__after_the_rep(void **state)
 	assert_int_equal(e.status, CM_REJ_CONSUMER);
 	assert_memory_equal(e.param.private_data, "no", 2);
 	assert_int_equal(program_accept(&l.p, l.id, 0), -EINVAL);
+	program_die(&l.p);
+	world_is_empty(l.w);
+}
+
+/* A REJ ends an established connection, too, and the program hears its reason, as by Linux. There,
+ * no TIMEWAIT_EXIT follows a rejection. */
+static void rejected__established(void **state)
+{
+	struct abi_cm_event e;
+	uint8_t mad[MAD_LEN];
+	const struct cm_id *id;
+	struct life l;
+
+	come(&l, *state, ACTIVE);
+	id = handle_get(&l.w->all->ids, l.id);
+	mad_begin(mad, CM_REJ, 1);
+	cm_put(mad, CM_F_REJ_LOCAL_ID, l.other);
+	cm_put(mad, CM_F_REJ_REMOTE_ID, id->conn);
+	cm_put(mad, CM_F_REJ_REASON, CM_REJ_CONSUMER);
+	cm_put_bytes(mad, CM_F_REJ_PRIVATE, "no", 2);
+	world_give(l.w, &id->path, mad);
+	e = program_take(&l.p, ABI_CM_REJECTED);
+	assert_int_equal(e.status, CM_REJ_CONSUMER);
+	assert_memory_equal(e.param.private_data, "no", 2);
+	assert_int_equal(state_of(&l), CM_TIMEWAIT);
+	world_pass(l.w, 10 * 1000);
+	assert_int_equal(state_of(&l), CM_IDLE);
+	assert_false(program_readable(&l.p));
+	program_die(&l.p);
+}
+
+/* The same of a REQ that the peer refuses as stale, after which the QPN rests. */
+static void rejected__stale(void **state)
+{
+	struct life l;
+
+	come(&l, *state, REQ_SENT);
+	l.other = peer_take(l.w, CM_EV_REQ)->id;
+	assert_int_equal(cm_reject(l.w->peer, l.other, CM_REJ_STALE_CONN, NULL, 0, l.w->now), 0);
+	world_run(l.w);
+	assert_int_equal(program_take(&l.p, ABI_CM_REJECTED).status, CM_REJ_STALE_CONN);
+	assert_int_equal(state_of(&l), CM_TIMEWAIT);
+	world_pass(l.w, 10 * 1000);
+	assert_int_equal(state_of(&l), CM_IDLE);
+	assert_false(program_readable(&l.p));
+	program_die(&l.p);
+}
+
+/* DISCONNECTED says whether the peer answered, and TIMEWAIT_EXIT follows it. */
+static void disconnected__status(void **state)
+{
+	struct world *w = *state;
+	struct life l;
+
+	come(&l, w, ACTIVE_LEFT);
+	assert_int_equal(program_simple(&l.p, ABI_CM_DISCONNECT, l.id), 0);
+	world_pass(w, 10 * 1000);
+	program_take(&l.p, ABI_CM_TIMEWAIT_EXIT);
+	program_die(&l.p);
+	w->taken = w->nevents;
+	come(&l, w, PASSIVE);
+	assert_int_equal(program_simple(&l.p, ABI_CM_DISCONNECT, l.id), 0);
+	w->deaf = true;
+	world_pass(w, 100 * 1000);
+	assert_int_equal(program_take(&l.p, ABI_CM_DISCONNECTED).status, -ETIMEDOUT);
+	program_take(&l.p, ABI_CM_TIMEWAIT_EXIT);
+	program_die(&l.p);
+}
+
+/* A program that disconnects before the RTU has come waits for the event of it. */
+static void disconnected__before_the_rtu(void **state)
+{
+	struct life l;
+
+	come(&l, *state, REP_SENT);
+	assert_int_equal(program_simple(&l.p, ABI_CM_DISCONNECT, l.id), 0);
+	assert_int_equal(program_take(&l.p, ABI_CM_DISCONNECTED).status, 0);
+	world_run(l.w);
+	assert_int_equal(peer_take(l.w, CM_EV_REJECTED)->reason, CM_REJ_CONSUMER);
+	assert_int_equal(program_simple(&l.p, ABI_CM_DISCONNECT, l.id), 0);
+	assert_false(program_readable(&l.p));
 	program_die(&l.p);
 	world_is_empty(l.w);
 }
@@ -583,6 +664,41 @@ static void attributes__passive(void **state)
 	program_die(&l.p);
 }
 
+/* As in Linux, what exceeds the 3 bits of a retry count is 7, which for RNR means for ever. */
+static void retry_counts__active(void **state)
+{
+	struct abi_cm_connect in = {.param = {.retry_count = 8, .rnr_retry_count = 255}};
+	struct abi_cm_qp_attr a;
+	struct life l;
+	uint32_t listener;
+
+	come(&l, *state, NEW);
+	assert_int_equal(cm_listen(l.w->peer, TCP(7000), NULL, 8, 0, &listener), 0);
+	in.id = l.id = program_resolve(&l.p, 7000);
+	in.param.qpn = l.p.qpn;
+	assert_int_equal(program_ask(&l.p, ABI_CM_CONNECT, &in, sizeof(in), NULL, 0), 0);
+	assert_int_equal(cm_get(l.w->out[0].mad, CM_F_REQ_RETRY), 7);
+	assert_int_equal(cm_get(l.w->out[0].mad, CM_F_REQ_RNR_RETRY), 7);
+	world_run(l.w);
+	peer_accepts(&l);
+	a = attr_of(&l, ABI_QPS_RTS);
+	assert_int_equal(a.attr.retry_cnt, 7);
+	program_die(&l.p);
+}
+
+static void retry_counts__passive(void **state)
+{
+	struct abi_cm_accept in = {.param = {.rnr_retry_count = 9}};
+	struct life l;
+
+	come(&l, *state, REQ_READ);
+	in.id = l.id;
+	in.param.qpn = l.p.qpn;
+	assert_int_equal(program_ask(&l.p, ABI_CM_ACCEPT, &in, sizeof(in), NULL, 0), 0);
+	assert_int_equal(cm_get(l.w->out[0].mad, CM_F_REP_RNR_RETRY), 7);
+	program_die(&l.p);
+}
+
 /* --- what a person reads
  * --------------------------------------------------------------------------- */
 
@@ -673,6 +789,10 @@ int main(void)
 		T(request__withdrawn),
 		T(request__withdrawn_unread),
 		T(rejected__after_the_rep),
+		T(rejected__established),
+		T(rejected__stale),
+		T(disconnected__status),
+		T(disconnected__before_the_rtu),
 		T(events__count),
 		T(events__migrate),
 		T(events__unread),
@@ -683,6 +803,8 @@ int main(void)
 		T(resolve_route__gone),
 		T(attributes__active),
 		T(attributes__passive),
+		T(retry_counts__active),
+		T(retry_counts__passive),
 		T(why__nobody_listens),
 		T(why__unreachable),
 		T(why__no_service),

@@ -152,6 +152,58 @@ static void resolve__another_source(void **state)
 	program_die(&p);
 }
 
+/* As in Linux, the wildcard as a destination is the device's own address: programs that were given
+ * none connect to 0.0.0.0. */
+static void resolve__wildcard(void **state)
+{
+	static const uint8_t loopback4[16] = {[10] = 0xFF, 0xFF, 127, [15] = 1};
+	static const uint8_t loopback6[16] = {[15] = 1};
+	struct program p;
+	const struct cm_id *id;
+	uint32_t handle;
+
+	program_open(*state, &p);
+	for (unsigned six = 0; six < 2; six++) {
+		handle = tcp(&p);
+		id = id_of(*state, handle);
+		assert_int_equal(resolve(&p, handle, six ? gid_any6 : gid_any4), 0);
+		program_take(&p, ABI_CM_ADDR_RESOLVED);
+		assert_memory_equal(id->local.ip, six ? loopback6 : loopback4, 16);
+		assert_memory_equal(id->path.remote, six ? gid_own6 : gid_own4, 16);
+		assert_memory_equal(id->path.local, six ? gid_own6 : gid_own4, 16);
+	}
+	handle = tcp(&p);
+	id = id_of(*state, handle);
+	assert_int_equal(program_bind(&p, handle, gid_own4, 0), 0);
+	assert_int_equal(resolve(&p, handle, gid_any4), 0);
+	program_take(&p, ABI_CM_ADDR_RESOLVED);
+	assert_memory_equal(id->path.remote, gid_own4, 16);
+	program_die(&p);
+}
+
+/* An address that is neither a host's nor a group's is unreachable, and nobody joins it. */
+static void resolve__no_address(void **state)
+{
+	static const uint8_t group[16] = {[10] = 0xFF, 0xFF, 239, 1, 2, 3};
+	static const uint8_t none[][16] = {{[10] = 0xFF, 0xFF, 240, [15] = 1},
+		{[10] = 0xFF, 0xFF, 255, 255, 255, 255}, {[10] = 0xFF, 0xFF, 0, 1, 2, 3}};
+	struct program p;
+	uint32_t id, joins;
+
+	program_open(*state, &p);
+	id = program_id(&p, ABI_CM_PS_UDP, ABI_QPT_UD, 1);
+	joins = program_id(&p, ABI_CM_PS_UDP, ABI_QPT_UD, 1);
+	assert_int_equal(program_bind(&p, joins, gid_own4, 0), 0);
+	for (unsigned i = 0; i < sizeof(none) / sizeof(*none); i++) {
+		assert_int_equal(resolve(&p, id, none[i]), -ENETUNREACH);
+		assert_int_equal(join(&p, joins, none[i]), -EINVAL);
+	}
+	assert_false(program_readable(&p));
+	assert_int_equal(resolve(&p, id, group), 0);
+	program_take(&p, ABI_CM_ADDR_RESOLVED);
+	program_die(&p);
+}
+
 /* --- ends ------------------------------------------------------------------------------------- */
 
 /* A program that answers DISCONNECTED, or disconnects once more, gets no error, as by Linux.
@@ -244,6 +296,8 @@ int main(void)
 		T(option__ack_timeout),
 		T(join__mgid),
 		T(resolve__another_source),
+		T(resolve__wildcard),
+		T(resolve__no_address),
 		T(disconnect__twice),
 		T(reject__reasons),
 		T(request__no_ecn),

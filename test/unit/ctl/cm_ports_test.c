@@ -7,6 +7,9 @@
 #include "net/net.h"
 #include "path.h"
 
+static const uint8_t loopback4[16] = {[10] = 0xFF, 0xFF, 127, [15] = 1};
+static const uint8_t loopback6[16] = {[15] = 1};
+
 static uint32_t tcp(struct program *p)
 {
 	return program_id(p, ABI_CM_PS_TCP, ABI_QPT_RC, 1);
@@ -66,7 +69,59 @@ static void bind__wildcard(void **state)
 	program_die(&b);
 }
 
-/* REUSEADDR of both shares a port, but only one of them listens. */
+/* A listener at a loopback address has the requests to all addresses, as in Linux, so its port is
+ * nobody else's: another user's program could otherwise take them at the device's address. */
+static void bind__loopback(void **state)
+{
+	struct program a, b;
+
+	program_open(*state, &a);
+	program_open(*state, &b);
+	assert_int_equal(program_bind(&a, tcp(&a), loopback4, 7000), 0);
+	assert_int_equal(program_bind(&b, tcp(&b), gid_own4, 7000), -EADDRNOTAVAIL);
+	assert_int_equal(program_bind(&b, tcp(&b), loopback4, 7000), -EADDRNOTAVAIL);
+	assert_int_equal(program_bind(&b, tcp(&b), loopback6, 7000), -EADDRNOTAVAIL);
+	assert_int_equal(program_bind(&a, tcp(&a), loopback6, 7001), 0);
+	assert_int_equal(program_bind(&b, tcp(&b), gid_own4, 7001), -EADDRNOTAVAIL);
+	assert_int_equal(program_bind(&b, tcp(&b), gid_own6, 7001), -EADDRNOTAVAIL);
+	assert_int_equal(program_bind(&b, tcp(&b), loopback4, 7001), -EADDRNOTAVAIL);
+	/* the other order */
+	assert_int_equal(program_bind(&a, tcp(&a), gid_own4, 7002), 0);
+	assert_int_equal(program_bind(&b, tcp(&b), loopback4, 7002), -EADDRNOTAVAIL);
+	assert_int_equal(program_bind(&a, tcp(&a), gid_own6, 7003), 0);
+	assert_int_equal(program_bind(&b, tcp(&b), loopback6, 7003), -EADDRNOTAVAIL);
+	assert_int_equal(program_bind(&b, tcp(&b), loopback4, 7003), 0); /* not of its family */
+	program_die(&a);
+	program_die(&b);
+}
+
+/* By AFONLY, that of IPv6 leaves IPv4 to others. */
+static void listen__both_loopbacks(void **state)
+{
+	struct world *w = *state;
+	struct program p;
+	uint32_t four, six;
+
+	program_open(w, &p);
+	four = tcp(&p);
+	six = tcp(&p);
+	assert_int_equal(program_option(&p, six, ABI_CM_OPT_AFONLY, 1), 0);
+	assert_int_equal(program_bind(&p, four, loopback4, 7000), 0);
+	assert_int_equal(program_bind(&p, six, loopback6, 7000), 0);
+	assert_int_equal(program_listen(&p, six, 0), 0);
+	assert_int_equal(program_listen(&p, four, 0), 0);
+	peer_connect(w, TCP(7000), 1);
+	world_run(w);
+	assert_int_equal(program_take(&p, ABI_CM_CONNECT_REQUEST).listener, four);
+	six = tcp(&p);
+	assert_int_equal(program_bind(&p, six, loopback6, 7001), 0);
+	assert_int_equal(program_listen(&p, six, 0), 0);
+	peer_connect(w, TCP(7001), 2);
+	world_run(w);
+	assert_int_equal(program_take(&p, ABI_CM_CONNECT_REQUEST).listener, six);
+	program_die(&p);
+}
+
 /* A program that listens for each family by itself, as tgtd does. */
 static void listen__both_families(void **state)
 {
@@ -84,6 +139,7 @@ static void listen__both_families(void **state)
 	program_die(&p);
 }
 
+/* REUSEADDR of both shares a port, but only one of them listens. */
 static void bind__reuse(void **state)
 {
 	struct program a, b;
@@ -390,6 +446,8 @@ int main(void)
 		T(create__types),
 		T(bind__one_owner),
 		T(bind__wildcard),
+		T(bind__loopback),
+		T(listen__both_loopbacks),
 		T(bind__rocev1),
 		T(listen__both_families),
 		T(bind__reuse),
