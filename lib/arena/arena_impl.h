@@ -76,6 +76,18 @@ static inline size_t page_of(const struct vma *v)
  */
 bool look_at(uintptr_t addr, struct vma *v);
 
+/* --- heap.c ----------------------------------------------------------------------------- */
+
+#define GLIBC_HEAP (64ul << 20) /* alignment of malloc()'s heaps */
+
+/** Copies @p len bytes at @p at, which another thread may unmap.  @return false if they cannot be
+ *  read. */
+bool peek(uintptr_t at, void *to, size_t len);
+
+/** @return whether [@p s, @p e) of @p v is in a heap or the main stack, where mremap() extends
+ *  nothing. */
+bool is_heap(const struct vma *v, uintptr_t s, uintptr_t e);
+
 /* --- generation.c ----------------------------------------------------------------------- */
 
 /** Fresh memory [s, e) that needs a place in the arena. */

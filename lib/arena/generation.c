@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Chooses where fresh memory lies in the arena. Neighbours with adjacent offsets are a single
- * mapping of the kernel, which keeps thousands of small buffers below vm.max_map_count. But if the
- * program extends a block with mremap(), the following offsets become visible in it, so a block
- * gets its own generation.
+ * mapping of the kernel, which keeps thousands of small buffers of a heap below vm.max_map_count.
+ * But if a mapping is extended by mremap(), as realloc() does with large blocks, the following
+ * offsets become visible in it. So everything outside heaps is a block of its own generation: even
+ * a part of a mapping may end where a block of malloc() ends, as the kernel merges mappings.
  */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include "arena_impl.h"
-
-/* malloc() takes smaller ones from a heap and maps larger ones separately. */
-#define BLOCK (128u << 10)
 
 /* @return the index of the first used range that ends at or after @p off. */
 static size_t used_at(const struct arena_file *f, uint64_t off)
@@ -128,20 +126,6 @@ bool generations_know(struct arena_file *f, const struct arena_piece *live, size
 	return true;
 }
 
-/* @return whether the range may be a mapping of its own and not part of a heap. */
-static bool is_block(const struct vma *v, uintptr_t s, uintptr_t e)
-{
-	struct vma before;
-
-	if (e - s >= BLOCK)
-		return true;
-	if (v->stack || (s > v->start && e < v->end))
-		return false;
-	/* Adjacent buffers in a heap: the previous one was swapped. */
-	return !(s == v->start && e < v->end && look_at(s - 1, &before) && file_of(&before) &&
-		 before.off == before.start);
-}
-
 /* @return the generation of the memory at @p addr, if it is in @p f; else -1. */
 static int64_t generation_at(const struct arena_file *f, uintptr_t addr)
 {
@@ -173,13 +157,14 @@ uint64_t choose_offset(struct arena_file *f, const struct vma *v, const struct f
 	/* Prefer the generation of adjacent parts of the registration, so that it becomes one
 	 * piece. */
 	int64_t like = m->after ? generation_at(f, m->s - 1) : -1;
-	bool block = is_block(v, m->s, m->e);
+	bool block = !is_heap(v, m->s, m->e);
 	uint64_t off;
 
 	if (like < 0 && m->before)
 		like = generation_at(f, m->e);
 	off = m->s + ((uint64_t)like << GENERATION_SHIFT);
-	if (like >= 0 && take(f, off, m->e - m->s, 0, m->alone))
+	if (like >= 0 && block == (like >= GENERATION_BLOCK) &&
+		take(f, off, m->e - m->s, 0, m->alone))
 		return off;
 	off = take_any(f, m, block);
 	if (off == UINT64_MAX && !sweep_now(f))

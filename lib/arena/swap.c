@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Replaces private memory by pages of the arena, chunk by chunk. */
-#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <time.h>
@@ -99,15 +98,9 @@ static bool has_thread_before(const struct chunk *c)
 {
 	static _Alignas(uint64_t) uint8_t bytes[PAGE_SIZE_MAX];
 	uintptr_t at = c->at - arena.page;
-	int fd = open("/proc/thread-self/mem", O_RDONLY | O_CLOEXEC);
-	bool found = fd < 0; /* assume so, to be safe */
 
-	if (fd >= 0) {
-		found = pread(fd, bytes, arena.page, (off_t)at) == (ssize_t)arena.page &&
-			thread_block_in(bytes, at, arena.page);
-		close(fd);
-	}
-	return found;
+	/* Assume so if it cannot be read. */
+	return !peek(at, bytes, arena.page) || thread_block_in(bytes, at, arena.page);
 }
 
 static bool has_threads(const struct chunk *c, const struct vma *v)

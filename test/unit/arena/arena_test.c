@@ -189,21 +189,20 @@ static void *again(uint8_t *p, size_t len)
 	return mmap(p, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 }
 
-/* A page from inside a heap, which no block is: its first generation is 0. */
-static uint8_t *small(void)
+/* Whole pages of the heap, where nothing is a block: their first generation is 0. */
+static uint8_t *heap(size_t len)
 {
-	return anon(3 * PAGE) + PAGE;
-}
+	uint8_t *p = sbrk((intptr_t)(len + PAGE));
 
-static void small_free(uint8_t *p)
-{
-	munmap(p - PAGE, 3 * PAGE);
+	if (p == (void *)-1)
+		__builtin_trap();
+	return p + PAGE - (uintptr_t)p % PAGE;
 }
 
 /* The old pages are still mapped elsewhere, so memory at the old address needs others. */
 static void generation__moved_memory(void **state)
 {
-	uint8_t *p = small(), *to = anon(PAGE), *q;
+	uint8_t *p = heap(PAGE), *to = anon(PAGE), *q;
 	struct arena_hold *a, *b;
 
 	(void)state;
@@ -221,14 +220,13 @@ static void generation__moved_memory(void **state)
 		assert_int_equal(q[0], 1);
 		assert_int_equal(q[PAGE - 1], 1);
 	}
-	small_free(p);
 	munmap(q, PAGE);
 }
 
 /* A region has the old pages although they are unmapped. */
 static void generation__registered_memory(void **state)
 {
-	uint8_t *p = small();
+	uint8_t *p = heap(PAGE);
 	struct arena_hold *a, *b;
 	uint8_t byte;
 
@@ -244,13 +242,12 @@ static void generation__registered_memory(void **state)
 	assert_int_equal(byte, 1);
 	arena_release(a);
 	arena_release(b);
-	small_free(p);
 }
 
 /* With other threads a look at the mappings is not certain: used places wait for a sweep. */
 static void generation__used_with_threads(void **state)
 {
-	uint8_t *p = small();
+	uint8_t *p = heap(PAGE);
 	struct arena_hold *a, *b;
 	uint64_t first;
 	pthread_t t;
@@ -278,13 +275,12 @@ static void generation__used_with_threads(void **state)
 	pthread_join(t, NULL);
 	close(fd[0]);
 	close(fd[1]);
-	small_free(p);
 }
 
 /* Bytes that freed memory left at the offset are not those of the new memory. */
 static void generation__used_before(void **state)
 {
-	uint8_t *p = small();
+	uint8_t *p = heap(PAGE);
 	uint64_t first;
 	struct arena_hold *a;
 
@@ -304,7 +300,6 @@ static void generation__used_before(void **state)
 		memset(p, 0x55, PAGE);
 		arena_release(h);
 	}
-	small_free(p);
 }
 
 /* A large block that grows shows the offsets after it, which nobody else may have. */
@@ -334,7 +329,7 @@ static void generation__block_with_room(void **state)
 /* Small buffers of a heap side by side are one mapping, or thousands would be too many. */
 static void generation__small_neighbours_merge(void **state)
 {
-	uint8_t *p = anon(64 * PAGE);
+	uint8_t *p = heap(64 * PAGE);
 	struct arena_hold *h[62];
 	struct vma v;
 
@@ -346,7 +341,31 @@ static void generation__small_neighbours_merge(void **state)
 	assert_true(v.start == (uintptr_t)p + PAGE && v.end == (uintptr_t)p + 63 * PAGE);
 	for (unsigned i = 0; i < 62; i++)
 		arena_release(h[i]);
-	munmap(p, 64 * PAGE);
+}
+
+/* Blocks of malloc() side by side are one mapping of the kernel before they are registered: where
+ * one ends cannot be seen, and each may be extended. */
+static void generation__parts_of_adjacent_blocks(void **state)
+{
+	const size_t len = 4 * PAGE;
+	uint8_t *p = anon(4 * len), *block = p + len, *next = p + 2 * len, *q;
+
+	(void)state;
+	memset(p, 1, 4 * len);
+	for (unsigned i = 0; i < 8; i++)
+		arena_release(take(block + i * PAGE, PAGE));
+	q = mremap(block, len, 2 * len, MREMAP_MAYMOVE);
+	if (q == MAP_FAILED) /* it consists of several mappings: realloc() copies it */
+		q = block;
+	else
+		memset(q + len, 2, len);
+	for (size_t i = 0; i < len; i++)
+		assert_int_equal(next[i], 1);
+	for (size_t i = 0; i < len; i++)
+		assert_int_equal(q[i], 1);
+	munmap(q, q == block ? len : 2 * len);
+	munmap(p, len);
+	munmap(next, 2 * len);
 }
 
 /* --- the sweep -------------------------------------------------------------------------- */
@@ -737,6 +756,7 @@ int main(void)
 		cmocka_unit_test(generation__used_before),
 		cmocka_unit_test(generation__block_with_room),
 		cmocka_unit_test(generation__small_neighbours_merge),
+		cmocka_unit_test(generation__parts_of_adjacent_blocks),
 		cmocka_unit_test(sweep__returns_what_is_unmapped),
 		cmocka_unit_test(sweep__leaves_what_is_mapped),
 		cmocka_unit_test(sweep__leaves_what_moves),
