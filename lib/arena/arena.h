@@ -85,6 +85,11 @@ enum arena_writers arena_writers(void);
  *  MADV_DONTNEED and MADV_FREE. Takes no lock and does not allocate.  @return 0, or an errno. */
 int arena_madvise(uintptr_t addr, size_t len, int advice);
 
+/** mremap(2) for a caller that interposes it: makes pages that it adds to swapped memory read as
+ *  zeroes, also if the memory has been longer before. Takes no lock and does not allocate.
+ *  @return the address, or MAP_FAILED with errno. */
+void *arena_mremap(void *old, size_t old_len, size_t new_len, int flags, void *to);
+
 /** For pthread_atfork(): a child created by fork() gets private memory with a copy of the swapped
  *  pages as of the fork(), and has nothing registered. */
 void arena_fork_prepare(void);

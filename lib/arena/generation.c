@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "arena_impl.h"
+#include "hold.h"
 
 /* @return the index of the first used range that ends at or after @p off. */
 static size_t used_at(const struct arena_file *f, uint64_t off)
@@ -90,10 +91,40 @@ static bool is_seen(const struct arena_file *f, uint64_t off, uint64_t len)
 {
 	struct vma v;
 
-	for (bool more = look_at(0, &v); more; more = maps_find(&arena.maps, v.end, &v))
+	if (maps_again(&arena.maps))
+		return true;
+	for (bool more = maps_find(&arena.maps, 0, &v); more;
+		more = maps_find(&arena.maps, v.end, &v))
 		if (file_of(&v) == f && off < v.off + (v.end - v.start) && v.off < off + len)
 			return true;
 	return false;
+}
+
+/* @return whether a look at the mappings, during which no other thread ran (sweep.c), found no part
+ * of [@p off, @p off + @p len). */
+static bool is_unseen(const struct arena_file *f, uint64_t off, uint64_t len, bool alone)
+{
+	if (alone)
+		return !is_seen(f, off, len);
+	for (unsigned i = 0; i < STILL_LOOKS; i++) {
+		bool seen;
+
+		if (still_begin(i < STILL_GENTLE))
+			return false;
+		seen = is_seen(f, off, len);
+		if (still_end())
+			return !seen;
+	}
+	return false;
+}
+
+/* Takes [@p off, @p off + @p len), which is free, and removes anything that freed memory has left
+ * there, or memory that was extended (mremap()) and is not recorded. */
+static bool occupy(struct arena_file *f, uint64_t off, uint64_t len)
+{
+	return !fallocate(
+		       f->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)off, (off_t)len) &&
+	       mark_used(f, off, len);
 }
 
 /* Takes [@p off, @p off + @p len) if it is free, together with @p room on both sides, for blocks
@@ -105,15 +136,9 @@ static bool take(struct arena_file *f, uint64_t off, uint64_t len, uint64_t room
 	uint64_t s = off - first > room ? off - room : first;
 	uint64_t e = off + len + room;
 
-	if (was_used(f, s, e - s)) {
-		if (!alone || is_held(f, s, e - s) || is_seen(f, s, e - s))
-			return false;
-		/* Remove anything that freed memory has left there. */
-		if (fallocate(f->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)off,
-			    (off_t)len))
-			return false;
-	}
-	return mark_used(f, off, len);
+	if (was_used(f, s, e - s) && (!alone || is_held(f, s, e - s) || is_seen(f, s, e - s)))
+		return false;
+	return occupy(f, off, len);
 }
 
 bool generations_know(struct arena_file *f, const struct arena_piece *live, size_t n)
@@ -152,21 +177,42 @@ static uint64_t take_any(struct arena_file *f, const struct fresh *m, bool block
 	return UINT64_MAX;
 }
 
+/* @return whether [@p s, @p e), a part of a block's room, is free. The block may have been extended
+ * into it, and that part moved elsewhere, or registered: nothing records this. */
+static bool is_free_room(const struct arena_file *f, uint64_t s, uint64_t e, bool alone)
+{
+	return !is_held(f, s, e - s) && is_unseen(f, s, e - s, alone);
+}
+
+/* Prefers the generation of adjacent parts of the registration, so that it becomes one piece. */
+static uint64_t beside(struct arena_file *f, const struct fresh *m, bool block)
+{
+	int64_t after = m->after ? generation_at(f, m->s - 1) : -1;
+	int64_t before = m->before ? generation_at(f, m->e) : -1;
+	int64_t like = after >= 0 ? after : before;
+	uint64_t s = m->s + ((uint64_t)like << GENERATION_SHIFT), e = s + (m->e - m->s);
+	bool ok;
+
+	if (like < 0 || block != (like >= GENERATION_BLOCK))
+		return UINT64_MAX;
+	if (!block)
+		ok = take(f, s, e - s, 0, m->alone);
+	else if (after == before) /* a gap */
+		ok = is_free_room(f, s, e, m->alone) && occupy(f, s, e - s);
+	else if (after >= 0)
+		ok = is_free_room(f, s, e + ROOM_TO_GROW, m->alone) && occupy(f, s, e - s);
+	else
+		ok = is_free_room(f, s - ROOM_TO_GROW, e, m->alone) && occupy(f, s, e - s);
+	return ok ? s : UINT64_MAX;
+}
+
 uint64_t choose_offset(struct arena_file *f, const struct vma *v, const struct fresh *m)
 {
-	/* Prefer the generation of adjacent parts of the registration, so that it becomes one
-	 * piece. */
-	int64_t like = m->after ? generation_at(f, m->s - 1) : -1;
 	bool block = !is_heap(v, m->s, m->e);
-	uint64_t off;
+	uint64_t off = beside(f, m, block);
 
-	if (like < 0 && m->before)
-		like = generation_at(f, m->e);
-	off = m->s + ((uint64_t)like << GENERATION_SHIFT);
-	if (like >= 0 && block == (like >= GENERATION_BLOCK) &&
-		take(f, off, m->e - m->s, 0, m->alone))
-		return off;
-	off = take_any(f, m, block);
+	if (off == UINT64_MAX)
+		off = take_any(f, m, block);
 	if (off == UINT64_MAX && !sweep_now(f))
 		off = take_any(f, m, block);
 	return off;
