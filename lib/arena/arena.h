@@ -7,9 +7,8 @@
  * used. doc/arena.md.
  *
  * Only the kernel's maps say reliably what is mapped where. A page at address A gets the arena
- * offset A + g * 2^47, where g, its generation, is the first that is free there: realloc() and
- * mremap() move pages together with their offsets, and memory mapped at A later needs different
- * ones.
+ * offset A + g * 2^44, where g, its generation, is one that is free there: realloc() and mremap()
+ * move pages together with their offsets, and memory mapped at A later needs different ones.
  *
  * One arena per process, even if the program uses several libraries and several daemons. Huge pages
  * have a separate file.

@@ -132,8 +132,7 @@ static bool occupy(struct arena_file *f, uint64_t off, uint64_t len)
  * once used become free only by a sweep. */
 static bool take(struct arena_file *f, uint64_t off, uint64_t len, uint64_t room, bool alone)
 {
-	uint64_t first = off & ~((1ull << GENERATION_SHIFT) - 1);
-	uint64_t s = off - first > room ? off - room : first;
+	uint64_t s = off - room;
 	uint64_t e = off + len + room;
 
 	if (was_used(f, s, e - s) && (!alone || is_held(f, s, e - s) || is_seen(f, s, e - s)))
@@ -156,7 +155,7 @@ static int64_t generation_at(const struct arena_file *f, uintptr_t addr)
 {
 	struct vma v;
 
-	if (!look_at(addr, &v) || v.start > addr || file_of(&v) != f ||
+	if (!look_at(addr, &v) || v.start > addr || file_of(&v) != f || v.off < v.start ||
 		(v.off - v.start) & ((1ull << GENERATION_SHIFT) - 1))
 		return -1; /* it was moved */
 	return (int64_t)((v.off - v.start) >> GENERATION_SHIFT);
@@ -165,7 +164,7 @@ static int64_t generation_at(const struct arena_file *f, uintptr_t addr)
 static uint64_t take_any(struct arena_file *f, const struct fresh *m, bool block)
 {
 	uint64_t least = block ? GENERATION_BLOCK : 0;
-	uint64_t n = block ? GENERATIONS - GENERATION_BLOCK : GENERATION_BLOCK;
+	uint64_t n = block ? BLOCKS_MAX : GENERATION_BLOCK - GENERATION_SPAN;
 	uint64_t from = block ? arena.blocks++ % n : 0;
 
 	for (uint64_t i = 0; i < n; i++) {
@@ -193,7 +192,7 @@ static uint64_t beside(struct arena_file *f, const struct fresh *m, bool block)
 	uint64_t s = m->s + ((uint64_t)like << GENERATION_SHIFT), e = s + (m->e - m->s);
 	bool ok;
 
-	if (like < 0 || block != (like >= GENERATION_BLOCK))
+	if (like < 0 || block != (room_of(s) > 0))
 		return UINT64_MAX;
 	if (!block)
 		ok = take(f, s, e - s, 0, m->alone);

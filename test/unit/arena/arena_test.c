@@ -17,7 +17,6 @@
 #ifndef MADV_GUARD_INSTALL /* Linux 6.13 */
 #define MADV_GUARD_INSTALL 102
 #endif
-#define GENERATION(off) ((off) >> GENERATION_SHIFT)
 
 static char why[ARENA_WHY_MAX];
 
@@ -73,7 +72,8 @@ static void take__bytes_of_pages(void **state)
 	h = take(p + PAGE + 7, PAGE);
 	assert_int_equal(h->npieces, 1);
 	assert_int_equal(h->piece[0].len, PAGE);
-	assert_true(h->piece[0].off % (1ull << GENERATION_SHIFT) == (uintptr_t)p + PAGE + 7);
+	assert_true(
+		(h->piece[0].off - ((uintptr_t)p + PAGE + 7)) % (1ull << GENERATION_SHIFT) == 0);
 	p[PAGE + 8] = 9;
 	same(h, p + PAGE + 7, PAGE);
 	assert_int_equal(p[0], 5);
@@ -136,6 +136,21 @@ static void take__several_chunks(void **state)
 		assert_int_equal(p[i], (uint8_t)(i / 61));
 	arena_release(h);
 	munmap(p, 9 * MB);
+}
+
+/* A range is one mapping, also if it begins or ends within a huge page: mremap() extends only one.
+ */
+static void take__one_mapping(void **state)
+{
+	uint8_t *p = anon(6 * MB + PAGE);
+	struct vma v;
+
+	(void)state;
+	memset(p, 1, 6 * MB + PAGE);
+	arena_release(take(p, 6 * MB + PAGE));
+	assert_true(look_at((uintptr_t)p, &v));
+	assert_true(v.start == (uintptr_t)p && v.end == (uintptr_t)p + 6 * MB + PAGE);
+	munmap(p, 6 * MB + PAGE);
 }
 
 static void absent_pages_stay_absent(void)
@@ -236,7 +251,7 @@ static void generation__registered_memory(void **state)
 	assert_ptr_equal(again(p, PAGE), p);
 	assert_int_equal(p[0], 0);
 	b = take(p, PAGE);
-	assert_true(GENERATION(a->piece[0].off) != GENERATION(b->piece[0].off));
+	assert_true(a->piece[0].off != b->piece[0].off);
 	p[0] = 7;
 	assert_int_equal(pread(a->fd, &byte, 1, (off_t)a->piece[0].off), 1);
 	assert_int_equal(byte, 1);
@@ -313,7 +328,7 @@ static void generation__block_with_room(void **state)
 	a = take(block, MB);
 	arena.blocks--; /* as if all other generations had had their turn */
 	b = take(next, MB);
-	assert_true(GENERATION(a->piece[0].off) != GENERATION(b->piece[0].off));
+	assert_true(b->piece[0].off - a->piece[0].off != MB);
 	q = mremap(block, MB, 2 * MB, MREMAP_MAYMOVE);
 	assert_ptr_not_equal(q, MAP_FAILED);
 	memset(q + MB, 2, MB);
@@ -838,9 +853,13 @@ static void extended__by_registrations(void)
 	memset(p, 1, 8 * PAGE);
 	arena_release(take(p + 3 * PAGE, PAGE));
 	arena_release(take(p + 3 * PAGE, 2 * PAGE));
+	arena_release(take(p, 8 * PAGE));
+	assert_ptr_equal(again(p + 6 * PAGE, PAGE), p + 6 * PAGE);
 	h = take(p, 8 * PAGE);
 	assert_int_equal(h->npieces, 1);
 	same(h, p, 8 * PAGE);
+	all(p, 6 * PAGE, 1);
+	all(p + 6 * PAGE, PAGE, 0);
 	arena_release(h);
 	munmap(p, 8 * PAGE);
 }
@@ -893,6 +912,28 @@ static void sweep__returns_what_a_block_had(void **state)
 	munmap(p, 12 * MB);
 }
 
+/* Blocks keep away only from each other. */
+static void generation__heaps_below_blocks(void **state)
+{
+	enum {
+		MANY = GENERATION_BLOCK - GENERATION_SPAN
+	};
+	static struct arena_hold *h[MANY];
+	struct sleeper s = start_sleeper();
+	uint8_t *p = heap(PAGE);
+
+	(void)state;
+	for (unsigned i = 0; i < MANY; i++) {
+		h[i] = take(p, PAGE);
+		assert_int_equal(room_of(h[i]->piece[0].off), 0);
+		assert_ptr_equal(again(p, PAGE), p);
+	}
+	assert_int_equal(refusal(p, PAGE, true), ENOMEM);
+	for (unsigned i = 0; i < MANY; i++)
+		arena_release(h[i]);
+	end_sleeper(&s);
+}
+
 static void mremap__clears_what_it_adds(void **state)
 {
 	uint8_t *p = extended(MB), *to = anon(3 * MB);
@@ -919,6 +960,7 @@ int main(void)
 		cmocka_unit_test(take__again),
 		cmocka_unit_test(take__parts_then_all),
 		cmocka_unit_test(take__several_chunks),
+		cmocka_unit_test(take__one_mapping),
 		cmocka_unit_test(take__absent_pages_stay_absent),
 		cmocka_unit_test(take__absent_pages_with_threads),
 		cmocka_unit_test(generation__moved_memory),
@@ -947,6 +989,7 @@ int main(void)
 		cmocka_unit_test(generation__extension_registered),
 		cmocka_unit_test(generation__extended_by_registrations),
 		cmocka_unit_test(sweep__returns_what_a_block_had),
+		cmocka_unit_test(generation__heaps_below_blocks),
 		cmocka_unit_test(mremap__clears_what_it_adds),
 	};
 
