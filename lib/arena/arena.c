@@ -155,10 +155,10 @@ static int swap_vma(struct taking *t, const struct vma *v, uintptr_t s, uintptr_
 	off = choose_offset(f, v, &m);
 	if (off == UINT64_MAX)
 		return refuse(t->why, ENOMEM,
-			"the arena has no place known to be free: either %u large blocks are "
-			"registered, or a thread that runs all the time with signals blocked keeps "
-			"libroci from finding freed places",
-			GENERATIONS - GENERATION_BLOCK);
+			"the arena has no place known to be free: either %u blocks are registered, "
+			"or a thread that runs all the time with signals blocked keeps libroci "
+			"from finding freed places",
+			BLOCKS_MAX);
 	return swap_range(f, v, &m, off, t->why);
 }
 

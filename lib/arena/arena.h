@@ -7,9 +7,8 @@
  * used. doc/arena.md.
  *
  * Only the kernel's maps say reliably what is mapped where. A page at address A gets the arena
- * offset A + g * 2^47, where g, its generation, is the first that is free there: realloc() and
- * mremap() move pages together with their offsets, and memory mapped at A later needs different
- * ones.
+ * offset A + g * 2^44, where g, its generation, is one that is free there: realloc() and mremap()
+ * move pages together with their offsets, and memory mapped at A later needs different ones.
  *
  * One arena per process, even if the program uses several libraries and several daemons. Huge pages
  * have a separate file.
@@ -84,6 +83,11 @@ enum arena_writers arena_writers(void);
 /** madvise(2) for a caller that interposes it: makes swapped pages, too, read as zeroes after
  *  MADV_DONTNEED and MADV_FREE. Takes no lock and does not allocate.  @return 0, or an errno. */
 int arena_madvise(uintptr_t addr, size_t len, int advice);
+
+/** mremap(2) for a caller that interposes it: makes pages that it adds to swapped memory read as
+ *  zeroes, also if the memory has been longer before. Takes no lock and does not allocate.
+ *  @return the address, or MAP_FAILED with errno. */
+void *arena_mremap(void *old, size_t old_len, size_t new_len, int flags, void *to);
 
 /** For pthread_atfork(): a child created by fork() gets private memory with a copy of the swapped
  *  pages as of the fork(), and has nothing registered. */

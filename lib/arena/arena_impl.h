@@ -12,8 +12,8 @@
 #include "arena.h"
 #include "maps.h"
 
-#define GENERATION_SHIFT 47
-#define GENERATIONS	 (1u << 15)
+#define GENERATION_SHIFT 44
+#define GENERATIONS	 (1u << 18)
 #define CHUNK		 (2u << 20)
 
 #define HUGE_PAGE     (2ul << 20)
@@ -76,6 +76,18 @@ static inline size_t page_of(const struct vma *v)
  */
 bool look_at(uintptr_t addr, struct vma *v);
 
+/* --- heap.c ----------------------------------------------------------------------------- */
+
+#define GLIBC_HEAP (64ul << 20) /* alignment of malloc()'s heaps */
+
+/** Copies @p len bytes at @p at, which another thread may unmap.  @return false if they cannot be
+ *  read. */
+bool peek(uintptr_t at, void *to, size_t len);
+
+/** @return whether [@p s, @p e) of @p v is in a heap or the main stack, where mremap() extends
+ *  nothing. */
+bool is_heap(const struct vma *v, uintptr_t s, uintptr_t e);
+
 /* --- generation.c ----------------------------------------------------------------------- */
 
 /** Fresh memory [s, e) that needs a place in the arena. */
@@ -98,7 +110,9 @@ bool generations_know(struct arena_file *f, const struct arena_piece *live, size
 
 /* Blocks use the generations from this one on, with room after each, because they may be extended
  * at any moment. */
-#define GENERATION_BLOCK 256u
+#define GENERATION_BLOCK (1u << 11)
+#define GENERATION_SPAN	 8u /* addresses reach this far: so many before a limit would pass it */
+#define BLOCKS_MAX	 (GENERATIONS - GENERATION_BLOCK - GENERATION_SPAN)
 #define ROOM_TO_GROW	 (1ull << 40)
 
 /** @return how many bytes a block at @p off may grow. */
@@ -121,6 +135,7 @@ int swap_range(const struct arena_file *f, const struct vma *v, const struct fre
 /** Advice and locks that the program has applied to a mapping. */
 struct traits {
 	bool locked, no_fork, no_dump;
+	bool huge;  /* not of the program: libroci asks for huge pages */
 	int policy; /* of NUMA; 0: default */
 	unsigned long nodes[16];
 };

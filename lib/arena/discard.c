@@ -2,7 +2,8 @@
 /*
  * madvise() with MADV_DONTNEED or MADV_FREE, for memory that may have been swapped. For such pages
  * the kernel would only drop the page table entries, so their bytes would survive, while allocators
- * (jemalloc) rely on zeroes: the pages are punched out of the file.
+ * (jemalloc) rely on zeroes: the pages are punched out of the file. And mremap() that extends such
+ * memory, which may have been longer before: the following pages still have the bytes of then.
  *
  * An allocator calls it within malloc(), which the arena calls while it holds its lock. So nothing
  * here takes a lock, calls malloc() or uses the shared view of the mappings: the range belongs to
@@ -101,4 +102,28 @@ int arena_madvise(uintptr_t addr, size_t len, int advice)
 	}
 	maps_close(&maps);
 	return err ? err : hole;
+}
+
+/* Clears [@p s, @p e), a part of one mapping that no other thread uses yet, if it is swapped. */
+static void clear_new(uintptr_t s, uintptr_t e)
+{
+	struct maps maps;
+	struct vma v;
+
+	if (!is_open() || maps_open(&maps))
+		return;
+	if (maps_find(&maps, s, &v) && v.start <= s && e <= v.end && file_of(&v))
+		discard_part(&v, s, e, MADV_DONTNEED);
+	maps_close(&maps);
+}
+
+void *arena_mremap(void *old, size_t old_len, size_t new_len, int flags, void *to)
+{
+	void *p = (void *)syscall(SYS_mremap, old, old_len, new_len, flags, to);
+	uintptr_t at = (uintptr_t)p, mask = arena.page - 1;
+	uintptr_t s = (at + old_len + mask) & ~mask, e = (at + new_len + mask) & ~mask;
+
+	if (p != MAP_FAILED && old_len && s < e) /* old_len 0: a second mapping of the same pages */
+		clear_new(s, e);
+	return p;
 }

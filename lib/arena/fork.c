@@ -54,7 +54,6 @@ struct own {
 	uint8_t *before; /* their original bytes */
 	pid_t waiter;	 /* the forking thread while a helper works, else 0 */
 };
-#define GLIBC_HEAP (64ul << 20) /* alignment of malloc()'s heaps */
 
 static struct {
 	/* Both arrays are not from malloc(), which may be swapped. */

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Chooses where fresh memory lies in the arena. Neighbours with adjacent offsets are a single
- * mapping of the kernel, which keeps thousands of small buffers below vm.max_map_count. But if the
- * program extends a block with mremap(), the following offsets become visible in it, so a block
- * gets its own generation.
+ * mapping of the kernel, which keeps thousands of small buffers of a heap below vm.max_map_count.
+ * But if a mapping is extended by mremap(), as realloc() does with large blocks, the following
+ * offsets become visible in it. So everything outside heaps is a block of its own generation: even
+ * a part of a mapping may end where a block of malloc() ends, as the kernel merges mappings.
  */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include "arena_impl.h"
-
-/* malloc() takes smaller ones from a heap and maps larger ones separately. */
-#define BLOCK (128u << 10)
+#include "hold.h"
 
 /* @return the index of the first used range that ends at or after @p off. */
 static size_t used_at(const struct arena_file *f, uint64_t off)
@@ -92,10 +91,40 @@ static bool is_seen(const struct arena_file *f, uint64_t off, uint64_t len)
 {
 	struct vma v;
 
-	for (bool more = look_at(0, &v); more; more = maps_find(&arena.maps, v.end, &v))
+	if (maps_again(&arena.maps))
+		return true;
+	for (bool more = maps_find(&arena.maps, 0, &v); more;
+		more = maps_find(&arena.maps, v.end, &v))
 		if (file_of(&v) == f && off < v.off + (v.end - v.start) && v.off < off + len)
 			return true;
 	return false;
+}
+
+/* @return whether a look at the mappings, during which no other thread ran (sweep.c), found no part
+ * of [@p off, @p off + @p len). */
+static bool is_unseen(const struct arena_file *f, uint64_t off, uint64_t len, bool alone)
+{
+	if (alone)
+		return !is_seen(f, off, len);
+	for (unsigned i = 0; i < STILL_LOOKS; i++) {
+		bool seen;
+
+		if (still_begin(i < STILL_GENTLE))
+			return false;
+		seen = is_seen(f, off, len);
+		if (still_end())
+			return !seen;
+	}
+	return false;
+}
+
+/* Takes [@p off, @p off + @p len), which is free, and removes anything that freed memory has left
+ * there, or memory that was extended (mremap()) and is not recorded. */
+static bool occupy(struct arena_file *f, uint64_t off, uint64_t len)
+{
+	return !fallocate(
+		       f->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)off, (off_t)len) &&
+	       mark_used(f, off, len);
 }
 
 /* Takes [@p off, @p off + @p len) if it is free, together with @p room on both sides, for blocks
@@ -103,19 +132,12 @@ static bool is_seen(const struct arena_file *f, uint64_t off, uint64_t len)
  * once used become free only by a sweep. */
 static bool take(struct arena_file *f, uint64_t off, uint64_t len, uint64_t room, bool alone)
 {
-	uint64_t first = off & ~((1ull << GENERATION_SHIFT) - 1);
-	uint64_t s = off - first > room ? off - room : first;
+	uint64_t s = off - room;
 	uint64_t e = off + len + room;
 
-	if (was_used(f, s, e - s)) {
-		if (!alone || is_held(f, s, e - s) || is_seen(f, s, e - s))
-			return false;
-		/* Remove anything that freed memory has left there. */
-		if (fallocate(f->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)off,
-			    (off_t)len))
-			return false;
-	}
-	return mark_used(f, off, len);
+	if (was_used(f, s, e - s) && (!alone || is_held(f, s, e - s) || is_seen(f, s, e - s)))
+		return false;
+	return occupy(f, off, len);
 }
 
 bool generations_know(struct arena_file *f, const struct arena_piece *live, size_t n)
@@ -128,26 +150,12 @@ bool generations_know(struct arena_file *f, const struct arena_piece *live, size
 	return true;
 }
 
-/* @return whether the range may be a mapping of its own and not part of a heap. */
-static bool is_block(const struct vma *v, uintptr_t s, uintptr_t e)
-{
-	struct vma before;
-
-	if (e - s >= BLOCK)
-		return true;
-	if (v->stack || (s > v->start && e < v->end))
-		return false;
-	/* Adjacent buffers in a heap: the previous one was swapped. */
-	return !(s == v->start && e < v->end && look_at(s - 1, &before) && file_of(&before) &&
-		 before.off == before.start);
-}
-
 /* @return the generation of the memory at @p addr, if it is in @p f; else -1. */
 static int64_t generation_at(const struct arena_file *f, uintptr_t addr)
 {
 	struct vma v;
 
-	if (!look_at(addr, &v) || v.start > addr || file_of(&v) != f ||
+	if (!look_at(addr, &v) || v.start > addr || file_of(&v) != f || v.off < v.start ||
 		(v.off - v.start) & ((1ull << GENERATION_SHIFT) - 1))
 		return -1; /* it was moved */
 	return (int64_t)((v.off - v.start) >> GENERATION_SHIFT);
@@ -156,7 +164,7 @@ static int64_t generation_at(const struct arena_file *f, uintptr_t addr)
 static uint64_t take_any(struct arena_file *f, const struct fresh *m, bool block)
 {
 	uint64_t least = block ? GENERATION_BLOCK : 0;
-	uint64_t n = block ? GENERATIONS - GENERATION_BLOCK : GENERATION_BLOCK;
+	uint64_t n = block ? BLOCKS_MAX : GENERATION_BLOCK - GENERATION_SPAN;
 	uint64_t from = block ? arena.blocks++ % n : 0;
 
 	for (uint64_t i = 0; i < n; i++) {
@@ -168,20 +176,42 @@ static uint64_t take_any(struct arena_file *f, const struct fresh *m, bool block
 	return UINT64_MAX;
 }
 
+/* @return whether [@p s, @p e), a part of a block's room, is free. The block may have been extended
+ * into it, and that part moved elsewhere, or registered: nothing records this. */
+static bool is_free_room(const struct arena_file *f, uint64_t s, uint64_t e, bool alone)
+{
+	return !is_held(f, s, e - s) && is_unseen(f, s, e - s, alone);
+}
+
+/* Prefers the generation of adjacent parts of the registration, so that it becomes one piece. */
+static uint64_t beside(struct arena_file *f, const struct fresh *m, bool block)
+{
+	int64_t after = m->after ? generation_at(f, m->s - 1) : -1;
+	int64_t before = m->before ? generation_at(f, m->e) : -1;
+	int64_t like = after >= 0 ? after : before;
+	uint64_t s = m->s + ((uint64_t)like << GENERATION_SHIFT), e = s + (m->e - m->s);
+	bool ok;
+
+	if (like < 0 || block != (room_of(s) > 0))
+		return UINT64_MAX;
+	if (!block)
+		ok = take(f, s, e - s, 0, m->alone);
+	else if (after == before) /* a gap */
+		ok = is_free_room(f, s, e, m->alone) && occupy(f, s, e - s);
+	else if (after >= 0)
+		ok = is_free_room(f, s, e + ROOM_TO_GROW, m->alone) && occupy(f, s, e - s);
+	else
+		ok = is_free_room(f, s - ROOM_TO_GROW, e, m->alone) && occupy(f, s, e - s);
+	return ok ? s : UINT64_MAX;
+}
+
 uint64_t choose_offset(struct arena_file *f, const struct vma *v, const struct fresh *m)
 {
-	/* Prefer the generation of adjacent parts of the registration, so that it becomes one
-	 * piece. */
-	int64_t like = m->after ? generation_at(f, m->s - 1) : -1;
-	bool block = is_block(v, m->s, m->e);
-	uint64_t off;
+	bool block = !is_heap(v, m->s, m->e);
+	uint64_t off = beside(f, m, block);
 
-	if (like < 0 && m->before)
-		like = generation_at(f, m->e);
-	off = m->s + ((uint64_t)like << GENERATION_SHIFT);
-	if (like >= 0 && take(f, off, m->e - m->s, 0, m->alone))
-		return off;
-	off = take_any(f, m, block);
+	if (off == UINT64_MAX)
+		off = take_any(f, m, block);
 	if (off == UINT64_MAX && !sweep_now(f))
 		off = take_any(f, m, block);
 	return off;

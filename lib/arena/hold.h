@@ -94,6 +94,10 @@ int still_begin(bool gently);
  *  between. */
 bool still_end(void);
 
+/** Attempts to look while no other thread runs. */
+#define STILL_LOOKS  8u
+#define STILL_GENTLE 4u /* the first ones are gentle */
+
 /** Interrupts the system calls of all other threads. */
 void nudge(void);
 

@@ -44,8 +44,8 @@ static int ask(const struct maps *m, uintptr_t addr, uint64_t flags, struct quer
 static void mark_name(struct vma *v, const char *name)
 {
 	v->stack = !strcmp(name, "[stack]");
-	v->text_name =
-		!v->stack && name[0] == '[' && strcmp(name, "[heap]") && strncmp(name, "[anon", 5);
+	v->heap = !strcmp(name, "[heap]");
+	v->text_name = !v->stack && !v->heap && name[0] == '[' && strncmp(name, "[anon", 5);
 	/* The kernel backs huge pages with a file even if they are anonymous. */
 	v->anonymous = !v->inode || !strncmp(name, HUGE_NAME, strlen(HUGE_NAME));
 }

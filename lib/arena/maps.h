@@ -22,6 +22,7 @@ struct vma {
 	int prot;
 	bool shared;
 	bool stack;	/* the main thread's, which grows */
+	bool heap;	/* brk()'s */
 	bool text_name; /* a name of the kernel, such as [vdso] */
 };
 

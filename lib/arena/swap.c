@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Replaces private memory by pages of the arena, chunk by chunk. */
-#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <time.h>
@@ -99,15 +98,9 @@ static bool has_thread_before(const struct chunk *c)
 {
 	static _Alignas(uint64_t) uint8_t bytes[PAGE_SIZE_MAX];
 	uintptr_t at = c->at - arena.page;
-	int fd = open("/proc/thread-self/mem", O_RDONLY | O_CLOEXEC);
-	bool found = fd < 0; /* assume so, to be safe */
 
-	if (fd >= 0) {
-		found = pread(fd, bytes, arena.page, (off_t)at) == (ssize_t)arena.page &&
-			thread_block_in(bytes, at, arena.page);
-		close(fd);
-	}
-	return found;
+	/* Assume so if it cannot be read. */
+	return !peek(at, bytes, arena.page) || thread_block_in(bytes, at, arena.page);
 }
 
 static bool has_threads(const struct chunk *c, const struct vma *v)
@@ -342,7 +335,11 @@ static int explain(int err, const struct job *j, char why[ARENA_WHY_MAX])
 				"are made shared: raise vm.nr_hugepages or "
 				"vm.nr_overcommit_hugepages",
 				(unsigned long)j->s);
-		/* fallthrough */
+		return refuse(why, ENOMEM,
+			"memory at %#lx cannot be made shared with rocid: out of memory, or the "
+			"program has too many mappings (vm.max_map_count): register fewer and "
+			"larger parts",
+			(unsigned long)j->s);
 	default:
 		return refuse(why, -err, "memory at %#lx cannot be made shared with rocid: %s",
 			(unsigned long)j->s, strerror(-err));
@@ -355,6 +352,9 @@ int swap_range(const struct arena_file *f, const struct vma *v, const struct fre
 	struct job j = {.f = f, .v = v, .s = m->s, .e = m->e, .off = off, .alone = m->alone};
 	int err = traits_of(v, m->s, &j.traits);
 
+	/* Chunks of one range must have the same advice, or they are several mappings, which
+	 * mremap() does not extend. */
+	j.traits.huge = j.e - j.s >= CHUNK;
 	if (!err) {
 		make_room_below(v, m->s);
 		err = is_own(m->s, m->e) ? swap_aside(&j) : swap_chunks(&j);

@@ -13,9 +13,6 @@
 #include "raw.h"
 
 #define LEAST (4ull << 20) /* fewer bytes are not worth a sweep */
-/* Attempts to see all mappings at once. */
-#define LOOKS  8
-#define GENTLE 4 /* the first ones do not wake sleeping threads */
 
 struct live {
 	struct arena_piece *a; /* not from malloc(), whose lock a stopped thread may hold */
@@ -68,8 +65,8 @@ static int add_all_mapped(struct live *l, const struct arena_file *f)
 
 	if (hold_alone(1))
 		return add_mapped(l, f) ? 0 : -ENOMEM;
-	for (unsigned i = 0; i < LOOKS; i++) {
-		int err = still_begin(i < GENTLE);
+	for (unsigned i = 0; i < STILL_LOOKS; i++) {
+		int err = still_begin(i < STILL_GENTLE);
 		bool all;
 
 		if (err)
@@ -122,14 +119,17 @@ static int sweep(struct arena_file *f)
 {
 	struct live l = {0};
 	int err = add_held(&l, f) ? add_all_mapped(&l, f) : -ENOMEM;
+	bool alone = hold_alone(1);
 	uint64_t at = 0;
 
 	if (!err) {
 		if (l.n) /* undefined for a NULL array */
 			qsort(l.a, l.n, sizeof(l.a[0]), by_offset);
 		for (size_t i = 0; i < l.n; i++) {
-			uint64_t end = l.a[i].off + l.a[i].len + room_of(l.a[i].off);
+			uint64_t end = l.a[i].off + l.a[i].len;
 
+			if (!alone) /* another thread may be extending it */
+				end += room_of(l.a[i].off);
 			punch(f, at, l.a[i].off);
 			if (end > at)
 				at = end;

@@ -100,6 +100,6 @@ void traits_keep(const struct traits *t, void *at, size_t len)
 		raw_madvise(at, len, MADV_DONTFORK);
 	if (t->no_dump)
 		raw_madvise(at, len, MADV_DONTDUMP);
-	if (len >= CHUNK)
+	if (t->huge)
 		raw_madvise(at, len, MADV_HUGEPAGE); /* a hint: shared memory may not allow it */
 }

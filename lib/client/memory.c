@@ -259,6 +259,11 @@ int roci_madvise(void *addr, size_t len, int advice)
 	return arena_madvise((uintptr_t)addr, len, advice);
 }
 
+void *roci_mremap(void *old, size_t old_len, size_t new_len, int flags, void *to)
+{
+	return arena_mremap(old, old_len, new_len, flags, to);
+}
+
 /* --- memory regions ------------------------------------------------------------------- */
 
 /* Counts an MR in the allocation that contains the whole range.  @return NULL: there is none. */

@@ -81,6 +81,10 @@ ROCI_API uint32_t roci_workers(struct roci_context *ctx);
  *  @return 0, or an errno. */
 ROCI_API int roci_madvise(void *addr, size_t len, int advice);
 
+/** mremap(2) for such memory: what it adds reads as zeroes.  @return the address, or MAP_FAILED
+ *  with errno. */
+ROCI_API void *roci_mremap(void *old, size_t old_len, size_t new_len, int flags, void *to);
+
 /** @return a stand-in for the PD of an XRC target: each request uses the keys of the PD of its SRQ.
  */
 ROCI_API struct roci_pd *roci_no_pd(struct roci_context *ctx);

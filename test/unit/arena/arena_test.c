@@ -17,7 +17,6 @@
 #ifndef MADV_GUARD_INSTALL /* Linux 6.13 */
 #define MADV_GUARD_INSTALL 102
 #endif
-#define GENERATION(off) ((off) >> GENERATION_SHIFT)
 
 static char why[ARENA_WHY_MAX];
 
@@ -73,7 +72,8 @@ static void take__bytes_of_pages(void **state)
 	h = take(p + PAGE + 7, PAGE);
 	assert_int_equal(h->npieces, 1);
 	assert_int_equal(h->piece[0].len, PAGE);
-	assert_true(h->piece[0].off % (1ull << GENERATION_SHIFT) == (uintptr_t)p + PAGE + 7);
+	assert_true(
+		(h->piece[0].off - ((uintptr_t)p + PAGE + 7)) % (1ull << GENERATION_SHIFT) == 0);
 	p[PAGE + 8] = 9;
 	same(h, p + PAGE + 7, PAGE);
 	assert_int_equal(p[0], 5);
@@ -138,6 +138,21 @@ static void take__several_chunks(void **state)
 	munmap(p, 9 * MB);
 }
 
+/* A range is one mapping, also if it begins or ends within a huge page: mremap() extends only one.
+ */
+static void take__one_mapping(void **state)
+{
+	uint8_t *p = anon(6 * MB + PAGE);
+	struct vma v;
+
+	(void)state;
+	memset(p, 1, 6 * MB + PAGE);
+	arena_release(take(p, 6 * MB + PAGE));
+	assert_true(look_at((uintptr_t)p, &v));
+	assert_true(v.start == (uintptr_t)p && v.end == (uintptr_t)p + 6 * MB + PAGE);
+	munmap(p, 6 * MB + PAGE);
+}
+
 static void absent_pages_stay_absent(void)
 {
 	uint8_t *p = anon(64 * MB);
@@ -189,21 +204,20 @@ static void *again(uint8_t *p, size_t len)
 	return mmap(p, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 }
 
-/* A page from inside a heap, which no block is: its first generation is 0. */
-static uint8_t *small(void)
+/* Whole pages of the heap, where nothing is a block: their first generation is 0. */
+static uint8_t *heap(size_t len)
 {
-	return anon(3 * PAGE) + PAGE;
-}
+	uint8_t *p = sbrk((intptr_t)(len + PAGE));
 
-static void small_free(uint8_t *p)
-{
-	munmap(p - PAGE, 3 * PAGE);
+	if (p == (void *)-1)
+		__builtin_trap();
+	return p + PAGE - (uintptr_t)p % PAGE;
 }
 
 /* The old pages are still mapped elsewhere, so memory at the old address needs others. */
 static void generation__moved_memory(void **state)
 {
-	uint8_t *p = small(), *to = anon(PAGE), *q;
+	uint8_t *p = heap(PAGE), *to = anon(PAGE), *q;
 	struct arena_hold *a, *b;
 
 	(void)state;
@@ -221,14 +235,13 @@ static void generation__moved_memory(void **state)
 		assert_int_equal(q[0], 1);
 		assert_int_equal(q[PAGE - 1], 1);
 	}
-	small_free(p);
 	munmap(q, PAGE);
 }
 
 /* A region has the old pages although they are unmapped. */
 static void generation__registered_memory(void **state)
 {
-	uint8_t *p = small();
+	uint8_t *p = heap(PAGE);
 	struct arena_hold *a, *b;
 	uint8_t byte;
 
@@ -238,19 +251,18 @@ static void generation__registered_memory(void **state)
 	assert_ptr_equal(again(p, PAGE), p);
 	assert_int_equal(p[0], 0);
 	b = take(p, PAGE);
-	assert_true(GENERATION(a->piece[0].off) != GENERATION(b->piece[0].off));
+	assert_true(a->piece[0].off != b->piece[0].off);
 	p[0] = 7;
 	assert_int_equal(pread(a->fd, &byte, 1, (off_t)a->piece[0].off), 1);
 	assert_int_equal(byte, 1);
 	arena_release(a);
 	arena_release(b);
-	small_free(p);
 }
 
 /* With other threads a look at the mappings is not certain: used places wait for a sweep. */
 static void generation__used_with_threads(void **state)
 {
-	uint8_t *p = small();
+	uint8_t *p = heap(PAGE);
 	struct arena_hold *a, *b;
 	uint64_t first;
 	pthread_t t;
@@ -278,13 +290,12 @@ static void generation__used_with_threads(void **state)
 	pthread_join(t, NULL);
 	close(fd[0]);
 	close(fd[1]);
-	small_free(p);
 }
 
 /* Bytes that freed memory left at the offset are not those of the new memory. */
 static void generation__used_before(void **state)
 {
-	uint8_t *p = small();
+	uint8_t *p = heap(PAGE);
 	uint64_t first;
 	struct arena_hold *a;
 
@@ -304,7 +315,6 @@ static void generation__used_before(void **state)
 		memset(p, 0x55, PAGE);
 		arena_release(h);
 	}
-	small_free(p);
 }
 
 /* A large block that grows shows the offsets after it, which nobody else may have. */
@@ -318,7 +328,7 @@ static void generation__block_with_room(void **state)
 	a = take(block, MB);
 	arena.blocks--; /* as if all other generations had had their turn */
 	b = take(next, MB);
-	assert_true(GENERATION(a->piece[0].off) != GENERATION(b->piece[0].off));
+	assert_true(b->piece[0].off - a->piece[0].off != MB);
 	q = mremap(block, MB, 2 * MB, MREMAP_MAYMOVE);
 	assert_ptr_not_equal(q, MAP_FAILED);
 	memset(q + MB, 2, MB);
@@ -334,7 +344,7 @@ static void generation__block_with_room(void **state)
 /* Small buffers of a heap side by side are one mapping, or thousands would be too many. */
 static void generation__small_neighbours_merge(void **state)
 {
-	uint8_t *p = anon(64 * PAGE);
+	uint8_t *p = heap(64 * PAGE);
 	struct arena_hold *h[62];
 	struct vma v;
 
@@ -346,7 +356,31 @@ static void generation__small_neighbours_merge(void **state)
 	assert_true(v.start == (uintptr_t)p + PAGE && v.end == (uintptr_t)p + 63 * PAGE);
 	for (unsigned i = 0; i < 62; i++)
 		arena_release(h[i]);
-	munmap(p, 64 * PAGE);
+}
+
+/* Blocks of malloc() side by side are one mapping of the kernel before they are registered: where
+ * one ends cannot be seen, and each may be extended. */
+static void generation__parts_of_adjacent_blocks(void **state)
+{
+	const size_t len = 4 * PAGE;
+	uint8_t *p = anon(4 * len), *block = p + len, *next = p + 2 * len, *q;
+
+	(void)state;
+	memset(p, 1, 4 * len);
+	for (unsigned i = 0; i < 8; i++)
+		arena_release(take(block + i * PAGE, PAGE));
+	q = mremap(block, len, 2 * len, MREMAP_MAYMOVE);
+	if (q == MAP_FAILED) /* it consists of several mappings: realloc() copies it */
+		q = block;
+	else
+		memset(q + len, 2, len);
+	for (size_t i = 0; i < len; i++)
+		assert_int_equal(next[i], 1);
+	for (size_t i = 0; i < len; i++)
+		assert_int_equal(q[i], 1);
+	munmap(q, q == block ? len : 2 * len);
+	munmap(p, len);
+	munmap(next, 2 * len);
 }
 
 /* --- the sweep -------------------------------------------------------------------------- */
@@ -722,6 +756,203 @@ static void madvise__while_forking(void **state)
 	munmap(p, PAGE);
 }
 
+/* --- blocks that are extended ------------------------------------------------------------ */
+
+struct sleeper {
+	pthread_t t;
+	int fd[2];
+};
+
+static struct sleeper start_sleeper(void)
+{
+	struct sleeper s;
+
+	assert_int_equal(pipe(s.fd), 0);
+	assert_int_equal(pthread_create(&s.t, NULL, wait_for_byte, &s.fd[0]), 0);
+	return s;
+}
+
+static void end_sleeper(const struct sleeper *s)
+{
+	assert_int_equal(write(s->fd[1], "", 1), 1);
+	pthread_join(s->t, NULL);
+	close(s->fd[0]);
+	close(s->fd[1]);
+}
+
+static void all(const uint8_t *p, size_t len, uint8_t byte)
+{
+	for (size_t i = 0; i < len; i++)
+		assert_int_equal(p[i], byte);
+}
+
+/* A block of @p len bytes that was registered and then extended to three times as much. */
+static uint8_t *extended(size_t len)
+{
+	uint8_t *p = anon(3 * len);
+
+	munmap(p + len, 2 * len);
+	memset(p, 1, len);
+	arena_release(take(p, len));
+	assert_ptr_equal(mremap(p, len, 3 * len, 0), p);
+	memset(p + len, 2, 2 * len);
+	return p;
+}
+
+/* New memory where an extension was unmapped. */
+static void extended__unmapped(void)
+{
+	uint8_t *p = extended(MB);
+
+	munmap(p + MB, 2 * MB);
+	assert_ptr_equal(again(p + MB, 2 * MB), p + MB);
+	arena_release(take(p, 3 * MB));
+	all(p + MB, 2 * MB, 0);
+	munmap(p, 3 * MB);
+}
+
+/* New memory where an extension was moved away. */
+static void extended__moved(void)
+{
+	uint8_t *p = extended(MB), *to = anon(2 * MB);
+
+	assert_ptr_equal(mremap(p + MB, 2 * MB, 2 * MB, MREMAP_MAYMOVE | MREMAP_FIXED, to), to);
+	assert_ptr_equal(again(p + MB, 2 * MB), p + MB);
+	arena_release(take(p, 3 * MB));
+	memset(p + MB, 3, 2 * MB);
+	all(to, 2 * MB, 2);
+	munmap(p, 3 * MB);
+	munmap(to, 2 * MB);
+}
+
+/* New memory where an extension is still registered. */
+static void extended__registered(void)
+{
+	uint8_t *p = extended(MB), *copy = malloc(2 * MB);
+	struct arena_hold *a = take(p, 3 * MB), *b;
+
+	munmap(p + MB, 2 * MB);
+	assert_ptr_equal(again(p + MB, 2 * MB), p + MB);
+	b = take(p, 3 * MB);
+	memset(p + MB, 3, 2 * MB);
+	assert_int_equal(a->npieces, 1);
+	assert_int_equal(pread(a->fd, copy, 2 * MB, (off_t)(a->piece[0].off + MB)), 2 * MB);
+	all(copy, 2 * MB, 2);
+	arena_release(a);
+	arena_release(b);
+	free(copy);
+	munmap(p, 3 * MB);
+}
+
+/* Parts before, after and between those registered earlier become one piece with them. */
+static void extended__by_registrations(void)
+{
+	uint8_t *p = anon(8 * PAGE);
+	struct arena_hold *h;
+
+	memset(p, 1, 8 * PAGE);
+	arena_release(take(p + 3 * PAGE, PAGE));
+	arena_release(take(p + 3 * PAGE, 2 * PAGE));
+	arena_release(take(p, 8 * PAGE));
+	assert_ptr_equal(again(p + 6 * PAGE, PAGE), p + 6 * PAGE);
+	h = take(p, 8 * PAGE);
+	assert_int_equal(h->npieces, 1);
+	same(h, p, 8 * PAGE);
+	all(p, 6 * PAGE, 1);
+	all(p + 6 * PAGE, PAGE, 0);
+	arena_release(h);
+	munmap(p, 8 * PAGE);
+}
+
+static void with_and_without_threads(void (*test)(void))
+{
+	struct sleeper s;
+
+	test();
+	s = start_sleeper();
+	test();
+	end_sleeper(&s);
+}
+
+static void generation__extension_unmapped(void **state)
+{
+	(void)state;
+	with_and_without_threads(extended__unmapped);
+}
+
+static void generation__extension_moved(void **state)
+{
+	(void)state;
+	with_and_without_threads(extended__moved);
+}
+
+static void generation__extension_registered(void **state)
+{
+	(void)state;
+	with_and_without_threads(extended__registered);
+}
+
+static void generation__extended_by_registrations(void **state)
+{
+	(void)state;
+	with_and_without_threads(extended__by_registrations);
+}
+
+/* A process without other threads gives back what a block does not have any more. */
+static void sweep__returns_what_a_block_had(void **state)
+{
+	uint8_t *p = extended(4 * MB);
+
+	(void)state;
+	munmap(p + 4 * MB, 8 * MB);
+	assert_int_equal(sweep_now(&arena.file[ORDINARY]), 0);
+	assert_ptr_equal(mremap(p, 4 * MB, 12 * MB, 0), p);
+	all(p, 4 * MB, 1);
+	all(p + 4 * MB, 8 * MB, 0);
+	munmap(p, 12 * MB);
+}
+
+/* Blocks keep away only from each other. */
+static void generation__heaps_below_blocks(void **state)
+{
+	enum {
+		MANY = GENERATION_BLOCK - GENERATION_SPAN
+	};
+	static struct arena_hold *h[MANY];
+	struct sleeper s = start_sleeper();
+	uint8_t *p = heap(PAGE);
+
+	(void)state;
+	for (unsigned i = 0; i < MANY; i++) {
+		h[i] = take(p, PAGE);
+		assert_int_equal(room_of(h[i]->piece[0].off), 0);
+		assert_ptr_equal(again(p, PAGE), p);
+	}
+	assert_int_equal(refusal(p, PAGE, true), ENOMEM);
+	for (unsigned i = 0; i < MANY; i++)
+		arena_release(h[i]);
+	end_sleeper(&s);
+}
+
+static void mremap__clears_what_it_adds(void **state)
+{
+	uint8_t *p = extended(MB), *to = anon(3 * MB);
+
+	(void)state;
+	assert_ptr_equal(arena_mremap(p, 3 * MB, MB, 0, NULL), p);
+	assert_ptr_equal(arena_mremap(p, MB, 2 * MB - 1, 0, NULL), p);
+	all(p, MB, 1);
+	all(p + MB, MB, 0);
+	memset(p + MB, 2, MB);
+	assert_ptr_equal(arena_mremap(p, 2 * MB, 3 * MB, MREMAP_MAYMOVE | MREMAP_FIXED, to), to);
+	all(to + MB, MB, 2);
+	all(to + 2 * MB, MB, 0);
+	errno = 0;
+	assert_ptr_equal(arena_mremap(to, MB, 2 * MB, 0, NULL), MAP_FAILED);
+	assert_int_equal(errno, ENOMEM);
+	munmap(to, 3 * MB);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -729,6 +960,7 @@ int main(void)
 		cmocka_unit_test(take__again),
 		cmocka_unit_test(take__parts_then_all),
 		cmocka_unit_test(take__several_chunks),
+		cmocka_unit_test(take__one_mapping),
 		cmocka_unit_test(take__absent_pages_stay_absent),
 		cmocka_unit_test(take__absent_pages_with_threads),
 		cmocka_unit_test(generation__moved_memory),
@@ -737,6 +969,7 @@ int main(void)
 		cmocka_unit_test(generation__used_before),
 		cmocka_unit_test(generation__block_with_room),
 		cmocka_unit_test(generation__small_neighbours_merge),
+		cmocka_unit_test(generation__parts_of_adjacent_blocks),
 		cmocka_unit_test(sweep__returns_what_is_unmapped),
 		cmocka_unit_test(sweep__leaves_what_is_mapped),
 		cmocka_unit_test(sweep__leaves_what_moves),
@@ -751,6 +984,13 @@ int main(void)
 		cmocka_unit_test(madvise__clears),
 		cmocka_unit_test(madvise__without_a_descriptor),
 		cmocka_unit_test(madvise__while_forking),
+		cmocka_unit_test(generation__extension_unmapped),
+		cmocka_unit_test(generation__extension_moved),
+		cmocka_unit_test(generation__extension_registered),
+		cmocka_unit_test(generation__extended_by_registrations),
+		cmocka_unit_test(sweep__returns_what_a_block_had),
+		cmocka_unit_test(generation__heaps_below_blocks),
+		cmocka_unit_test(mremap__clears_what_it_adds),
 	};
 
 	if (getenv("MESON_EXE_WRAPPER"))
