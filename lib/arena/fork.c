@@ -243,6 +243,8 @@ static void each_own(int (*work)(void *arg))
 		}
 		if (err)
 			give_up("libroci: out of memory in fork() for registered memory\n");
+		if (!fk.alone)
+			nudge(o->at, o->at + o->len);
 	}
 }
 

@@ -94,8 +94,9 @@ int still_begin(bool gently);
  *  between. */
 bool still_end(void);
 
-/** Interrupts the system calls of all other threads. */
-void nudge(void);
+/** Interrupts other threads that wait for futexes in [@p s, @p e), whose pages were replaced: the
+ *  kernel would look for them at the old pages. */
+void nudge(uintptr_t s, uintptr_t e);
 
 /** @return whether threads may be stopped by a signal. */
 bool park_possible(void);
