@@ -50,6 +50,11 @@ struct arena {
 };
 extern struct arena arena;
 
+/** Locks the arena, without cancellation points until arena_unlock(): a cancelled thread would
+ *  leave it locked, and writers held.  @return what arena_unlock() needs. */
+int arena_lock(void);
+void arena_unlock(int cancel);
+
 /** @return whether memory may have been swapped. */
 static inline bool is_open(void)
 {

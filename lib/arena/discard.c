@@ -72,7 +72,7 @@ static int discard_part(const struct vma *v, uintptr_t s, uintptr_t e, int advic
 	return 0;
 }
 
-int arena_madvise(uintptr_t addr, size_t len, int advice)
+static int discard(uintptr_t addr, size_t len, int advice)
 {
 	size_t page = arena.page;
 	struct maps maps;
@@ -101,4 +101,15 @@ int arena_madvise(uintptr_t addr, size_t len, int advice)
 	}
 	maps_close(&maps);
 	return err ? err : hole;
+}
+
+/* A cancellation would come in the middle of an allocator. */
+int arena_madvise(uintptr_t addr, size_t len, int advice)
+{
+	int err, cancel;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	err = discard(addr, len, advice);
+	pthread_setcancelstate(cancel, NULL);
+	return err;
 }

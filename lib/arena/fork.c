@@ -72,6 +72,7 @@ static struct {
 	bool exposed; /* some mapping is unprotected, as its userfaultfd belongs to the program */
 	int stop[2];  /* pipe to the monitor */
 	int done[2];  /* pipe from the child */
+	int cancel;   /* for arena_unlock() */
 	bool active;
 	bool alone;  /* no other threads */
 	bool parked; /* they are stopped until the child has its copy */
@@ -652,7 +653,7 @@ static void after_fork(bool child)
 
 void arena_fork_prepare(void)
 {
-	pthread_mutex_lock(&arena.lock);
+	fk.cancel = arena_lock();
 	fk.active = is_open();
 	if (!fk.active)
 		return;
@@ -683,7 +684,7 @@ void arena_fork_parent(void)
 		forget_shots();
 		fk.active = false;
 	}
-	pthread_mutex_unlock(&arena.lock);
+	arena_unlock(fk.cancel);
 }
 
 /* Closes descriptors that refer to the parent's address space. */
@@ -706,6 +707,8 @@ static void forget_all(void)
 
 void arena_fork_child(void)
 {
+	int cancel = fk.cancel;
+
 	trap_end();
 	discard_fork_child();
 	if (fk.active) {
@@ -725,4 +728,5 @@ void arena_fork_child(void)
 		forget_all();
 	}
 	pthread_mutex_init(&arena.lock, NULL);
+	pthread_setcancelstate(cancel, NULL);
 }

@@ -652,6 +652,35 @@ static void fork__without_a_descriptor(void **state)
 	munmap(p, PAGE);
 }
 
+/* --- cancellation ------------------------------------------------------------------------- */
+
+static void *cancelled(void *p)
+{
+	pthread_cancel(pthread_self());
+	take(p, PAGE);
+	pthread_testcancel();
+	return NULL;
+}
+
+/* The arena is not left locked, which the test's limit of time would end. */
+static void take__cancelled(void **state)
+{
+	uint8_t *p = anon(2 * PAGE);
+	struct arena_hold *h;
+	pthread_t t;
+	void *how;
+
+	(void)state;
+	memset(p, 1, 2 * PAGE);
+	pthread_create(&t, NULL, cancelled, p);
+	pthread_join(t, &how);
+	assert_ptr_equal(how, PTHREAD_CANCELED);
+	h = take(p, 2 * PAGE);
+	same(h, p, 2 * PAGE);
+	arena_release(h);
+	munmap(p, 2 * PAGE);
+}
+
 /* --- madvise() -------------------------------------------------------------------------- */
 
 static void madvise__clears(void **state)
@@ -748,6 +777,7 @@ int main(void)
 		cmocka_unit_test(fork__regions_of_the_parent),
 		cmocka_unit_test(fork__memory_moved_meanwhile),
 		cmocka_unit_test(fork__without_a_descriptor),
+		cmocka_unit_test(take__cancelled),
 		cmocka_unit_test(madvise__clears),
 		cmocka_unit_test(madvise__without_a_descriptor),
 		cmocka_unit_test(madvise__while_forking),
