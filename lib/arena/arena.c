@@ -87,6 +87,7 @@ static int open_file(const struct arena_source *src, struct arena_file *f, char 
 	f->major = major(st.st_dev);
 	f->minor = minor(st.st_dev);
 	f->fd = fd;
+	fork_reserve();
 	return 0;
 }
 

@@ -136,6 +136,11 @@ int traits_of(const struct vma *v, uintptr_t at, struct traits *t);
 /** Applies the traits, except the lock, to the memory at [@p at, @p at + @p len). */
 void traits_keep(const struct traits *t, void *at, size_t len);
 
+/* --- fork.c ----------------------------------------------------------------------------- */
+
+/** Opens the descriptors that fork() will need, as far as possible. */
+void fork_reserve(void);
+
 /* --- discard.c -------------------------------------------------------------------------- */
 
 /** Between begin and end, no page is punched for a program. */

@@ -74,7 +74,7 @@ enum thread_absence thread_absence(int dir, pid_t tid, int sig)
 	char state;
 
 	if (!read_file(dir, tid, "status", status, sizeof(status)))
-		return THREAD_ENDED;
+		return errno == EMFILE || errno == ENFILE ? THREAD_COMING : THREAD_ENDED;
 	state = *field(status, "State");
 	if (state == 'Z' || state == 'X')
 		return THREAD_ENDED;
