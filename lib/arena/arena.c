@@ -22,6 +22,21 @@ bool look_at(uintptr_t addr, struct vma *v)
 	return !maps_again(&arena.maps) && maps_find(&arena.maps, addr, v);
 }
 
+int arena_lock(void)
+{
+	int cancel;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	pthread_mutex_lock(&arena.lock);
+	return cancel;
+}
+
+void arena_unlock(int cancel)
+{
+	pthread_mutex_unlock(&arena.lock);
+	pthread_setcancelstate(cancel, NULL);
+}
+
 /* --- set-up ----------------------------------------------------------------------------- */
 
 static int open_maps(char why[ARENA_WHY_MAX])
@@ -72,6 +87,7 @@ static int open_file(const struct arena_source *src, struct arena_file *f, char 
 	f->major = major(st.st_dev);
 	f->minor = minor(st.st_dev);
 	f->fd = fd;
+	fork_reserve();
 	return 0;
 }
 
@@ -296,18 +312,18 @@ int arena_take(const struct arena_source *src, uintptr_t addr, size_t len, bool 
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	struct taking t = {.src = src, .write = write, .why = why};
 	uint64_t head = addr % page;
-	int err;
+	int err, cancel;
 
 	if (!len || len > SIZE_MAX - page || addr > UINTPTR_MAX - len - page)
 		return refuse(why, EINVAL, "%zu bytes at %#lx are not a valid range: check both",
 			len, (unsigned long)addr);
 	t.s = addr - head;
 	t.e = (addr + len + page - 1) & ~(page - 1);
-	pthread_mutex_lock(&arena.lock);
+	cancel = arena_lock();
 	err = take_locked(&t, out);
 	if (!err && t.swaps)
 		sweep_if_due(false);
-	pthread_mutex_unlock(&arena.lock);
+	arena_unlock(cancel);
 	if (err)
 		return err;
 	/* Narrow the pages to the requested bytes. */
@@ -326,7 +342,8 @@ void arena_sent(struct arena_hold *h)
 
 void arena_release(struct arena_hold *h)
 {
-	pthread_mutex_lock(&arena.lock);
+	int cancel = arena_lock();
+
 	arena_sent(h);
 	if (h->file && h->epoch == arena.epoch) {
 		if (h->prev)
@@ -337,6 +354,6 @@ void arena_release(struct arena_hold *h)
 			h->next->prev = h->prev;
 		sweep_if_due(true);
 	}
-	pthread_mutex_unlock(&arena.lock);
+	arena_unlock(cancel);
 	free(h);
 }

@@ -50,6 +50,11 @@ struct arena {
 };
 extern struct arena arena;
 
+/** Locks the arena, without cancellation points until arena_unlock(): a cancelled thread would
+ *  leave it locked, and writers held.  @return what arena_unlock() needs. */
+int arena_lock(void);
+void arena_unlock(int cancel);
+
 /** @return whether memory may have been swapped. */
 static inline bool is_open(void)
 {
@@ -145,6 +150,11 @@ int traits_of(const struct vma *v, uintptr_t at, struct traits *t);
 
 /** Applies the traits, except the lock, to the memory at [@p at, @p at + @p len). */
 void traits_keep(const struct traits *t, void *at, size_t len);
+
+/* --- fork.c ----------------------------------------------------------------------------- */
+
+/** Opens the descriptors that fork() will need, as far as possible. */
+void fork_reserve(void);
 
 /* --- discard.c -------------------------------------------------------------------------- */
 

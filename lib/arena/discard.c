@@ -73,7 +73,7 @@ static int discard_part(const struct vma *v, uintptr_t s, uintptr_t e, int advic
 	return 0;
 }
 
-int arena_madvise(uintptr_t addr, size_t len, int advice)
+static int discard(uintptr_t addr, size_t len, int advice)
 {
 	size_t page = arena.page;
 	struct maps maps;
@@ -104,17 +104,35 @@ int arena_madvise(uintptr_t addr, size_t len, int advice)
 	return err ? err : hole;
 }
 
-/* Clears [@p s, @p e), a part of one mapping that no other thread uses yet, if it is swapped. */
-static void clear_new(uintptr_t s, uintptr_t e)
+/* A cancellation would come in the middle of an allocator. */
+static int without_cancellation(
+	uintptr_t addr, size_t len, int advice, int (*work)(uintptr_t addr, size_t len, int advice))
+{
+	int err, cancel;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	err = work(addr, len, advice);
+	pthread_setcancelstate(cancel, NULL);
+	return err;
+}
+
+int arena_madvise(uintptr_t addr, size_t len, int advice)
+{
+	return without_cancellation(addr, len, advice, discard);
+}
+
+/* Clears a part of one mapping that no other thread uses yet, if it is swapped. */
+static int clear_new(uintptr_t s, size_t len, int advice)
 {
 	struct maps maps;
 	struct vma v;
 
 	if (!is_open() || maps_open(&maps))
-		return;
-	if (maps_find(&maps, s, &v) && v.start <= s && e <= v.end && file_of(&v))
-		discard_part(&v, s, e, MADV_DONTNEED);
+		return 0;
+	if (maps_find(&maps, s, &v) && v.start <= s && s + len <= v.end && file_of(&v))
+		discard_part(&v, s, s + len, advice);
 	maps_close(&maps);
+	return 0;
 }
 
 void *arena_mremap(void *old, size_t old_len, size_t new_len, int flags, void *to)
@@ -124,6 +142,6 @@ void *arena_mremap(void *old, size_t old_len, size_t new_len, int flags, void *t
 	uintptr_t s = (at + old_len + mask) & ~mask, e = (at + new_len + mask) & ~mask;
 
 	if (p != MAP_FAILED && old_len && s < e) /* old_len 0: a second mapping of the same pages */
-		clear_new(s, e);
+		without_cancellation(s, e - s, MADV_DONTNEED, clear_new);
 	return p;
 }

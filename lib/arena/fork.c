@@ -69,13 +69,20 @@ static struct {
 	_Atomic pid_t watcher; /* the monitor; 0: not running yet */
 	_Atomic bool armed; /* all mappings are protected; held threads must not continue earlier */
 	bool exposed; /* some mapping is unprotected, as its userfaultfd belongs to the program */
-	int stop[2];  /* pipe to the monitor */
 	int done[2];  /* pipe from the child */
+	int cancel;   /* for arena_unlock() */
 	bool active;
 	bool alone;  /* no other threads */
 	bool parked; /* they are stopped until the child has its copy */
 	bool copied; /* the child has its copy */
 } fk;
+
+/* Descriptors that a fork() needs, as the program may have used up all others by then. */
+static struct {
+	int done[2];  /* pipe from the child, for one fork(); other children may have it, too */
+	int stop[2];  /* pipe to the monitor */
+	int spare[2]; /* closed during fork(): for /proc, in parent and child */
+} reserve = {{-1, -1}, {-1, -1}, {-1, -1}};
 
 #define NO_COPY "libroci: out of memory for a copy of registered memory after fork()\n"
 
@@ -86,6 +93,30 @@ static void give_up(const char *why)
 	if (write(STDERR_FILENO, why, strlen(why)) < 0) { /* then without the sentence */
 	}
 	abort();
+}
+
+static void make_pipe(int fd[2])
+{
+	if (fd[0] < 0 && pipe2(fd, O_CLOEXEC))
+		fd[0] = fd[1] = -1;
+}
+
+static void close_pair(int fd[2])
+{
+	for (int i = 0; i < 2; i++) {
+		if (fd[i] >= 0)
+			close(fd[i]);
+		fd[i] = -1;
+	}
+}
+
+void fork_reserve(void)
+{
+	make_pipe(reserve.done);
+	make_pipe(reserve.stop);
+	for (int i = 0; i < 2; i++)
+		if (reserve.spare[i] < 0)
+			reserve.spare[i] = fcntl(arena.pagemap, F_DUPFD_CLOEXEC, 0);
 }
 
 static void *anonymous(size_t len, int flags)
@@ -242,6 +273,8 @@ static void each_own(int (*work)(void *arg))
 		}
 		if (err)
 			give_up("libroci: out of memory in fork() for registered memory\n");
+		if (!fk.alone)
+			nudge(o->at, o->at + o->len);
 	}
 }
 
@@ -342,8 +375,8 @@ static void put_aside(uintptr_t addr)
 
 static void *watch(void *arg)
 {
-	struct pollfd p[2] = {
-		{.fd = hold_descriptor(), .events = POLLIN}, {.fd = fk.stop[0], .events = POLLIN}};
+	struct pollfd p[2] = {{.fd = hold_descriptor(), .events = POLLIN},
+		{.fd = reserve.stop[0], .events = POLLIN}};
 	uintptr_t addr;
 
 	(void)arg;
@@ -424,16 +457,13 @@ static void forget_stack(void)
  * protected memory would wait for itself. */
 static void start_monitor(void)
 {
-	if (pipe2(fk.stop, O_CLOEXEC))
+	if (reserve.stop[0] < 0)
 		return;
 	atomic_store(&fk.watcher, 0);
 	fk.stack = anonymous(ASIDE_STACK, MAP_PRIVATE);
 	fk.monitored = fk.stack && !aside_start(&fk.monitor, fk.stack, watch, NULL);
-	if (fk.monitored)
-		return;
-	forget_stack();
-	close(fk.stop[0]);
-	close(fk.stop[1]);
+	if (!fk.monitored)
+		forget_stack();
 }
 
 static void protect_shots(void)
@@ -493,13 +523,17 @@ static void forget_aside(void)
 
 static void end_monitor(void)
 {
+	char byte = 0;
+
 	if (!fk.monitored)
 		return;
 	atomic_store(&fk.armed, true); /* if fork() failed before the snapshot */
 	unprotect();
-	close(fk.stop[1]);
+	while (write(reserve.stop[1], &byte, 1) < 0 && errno == EINTR)
+		;
 	pthread_join(fk.monitor, NULL);
-	close(fk.stop[0]);
+	while (read(reserve.stop[0], &byte, 1) < 0 && errno == EINTR)
+		;
 	forget_stack();
 	forget_aside();
 	fk.monitored = false;
@@ -595,9 +629,10 @@ static void wait_for_child(void)
 
 	/* The child's end of the pipe closes when it dies; if fork() failed, there is none. */
 	close(fk.done[1]);
+	fk.done[1] = -1;
 	while (read(fk.done[0], &byte, 1) < 0 && errno == EINTR)
 		;
-	close(fk.done[0]);
+	close_pair(fk.done);
 	fk.copied = true;
 }
 
@@ -647,15 +682,25 @@ static void after_fork(bool child)
 
 /* --- the handlers ------------------------------------------------------------------------- */
 
+static bool open_done(void)
+{
+	if (!pipe2(fk.done, O_CLOEXEC))
+		return true;
+	memcpy(fk.done, reserve.done, sizeof(fk.done));
+	reserve.done[0] = reserve.done[1] = -1;
+	return fk.done[0] >= 0;
+}
+
 void arena_fork_prepare(void)
 {
-	pthread_mutex_lock(&arena.lock);
+	fk.cancel = arena_lock();
 	fk.active = is_open();
 	if (!fk.active)
 		return;
-	if (pipe2(fk.done, O_CLOEXEC))
+	if (!open_done())
 		give_up("libroci: no file descriptor in fork() for the copy of registered memory: "
 			"raise the limit of open files (ulimit -n)\n");
+	close_pair(reserve.spare);
 	fk.alone = hold_alone(1);
 	discard_fork_begin();
 	fk.nshots = fk.pages = 0;
@@ -678,9 +723,10 @@ void arena_fork_parent(void)
 		discard_fork_end();
 		return_to_arena();
 		forget_shots();
+		fork_reserve();
 		fk.active = false;
 	}
-	pthread_mutex_unlock(&arena.lock);
+	arena_unlock(fk.cancel);
 }
 
 /* Closes descriptors that refer to the parent's address space. */
@@ -703,16 +749,17 @@ static void forget_all(void)
 
 void arena_fork_child(void)
 {
+	int cancel = fk.cancel;
+
 	trap_end();
 	discard_fork_child();
 	if (fk.active) {
 		if (!fk.copied)
 			copy_in_child();
-		close(fk.done[0]);
-		close(fk.done[1]);
+		close_pair(fk.done);
+		close_pair(reserve.done);
+		close_pair(reserve.stop);
 		if (fk.monitored) {
-			close(fk.stop[0]);
-			close(fk.stop[1]);
 			forget_stack();
 			forget_aside();
 		}
@@ -722,4 +769,5 @@ void arena_fork_child(void)
 		forget_all();
 	}
 	pthread_mutex_init(&arena.lock, NULL);
+	pthread_setcancelstate(cancel, NULL);
 }

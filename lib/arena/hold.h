@@ -98,8 +98,9 @@ bool still_end(void);
 #define STILL_LOOKS  8u
 #define STILL_GENTLE 4u /* the first ones are gentle */
 
-/** Interrupts the system calls of all other threads. */
-void nudge(void);
+/** Interrupts other threads that wait for futexes in [@p s, @p e), whose pages were replaced: the
+ *  kernel would look for them at the old pages. */
+void nudge(uintptr_t s, uintptr_t e);
 
 /** @return whether threads may be stopped by a signal. */
 bool park_possible(void);

@@ -26,6 +26,11 @@
 #define PATIENCE_NS 30000000000ull
 #define STILL_NS    300000000ull /* a mere look can be repeated later */
 
+/* More CPU time than a thread needs to go to sleep on a futex, and looks until it has had that. */
+#define TO_SLEEP_NS 10000u
+#define NUDGE_LOOKS 100u
+#define CPU_CLOCK   6 /* CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED of the kernel */
+
 /* Signal handlers use the arrays, so these are static and written before the signal is sent. */
 static struct {
 	int sig;
@@ -327,23 +332,61 @@ void unpark(void)
 	futex(&lot.round, FUTEX_WAKE, THREADS_MAX);
 }
 
+/* --- waiters for futexes ------------------------------------------------------------------- */
+
+struct range {
+	pid_t pid, own;
+	int dir;
+	uintptr_t s, e;
+};
+
+/* @return how long the thread has run. */
+static uint64_t cpu_ns(pid_t tid)
+{
+	struct timespec t = {0};
+
+	clock_gettime((clockid_t)(~(unsigned)tid << 3 | CPU_CLOCK), &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* A thread may have found the old page, and be on its way to sleep. One that still runs after a
+ * while of its own time is not: it gets no signal, as that could end a call such as poll(). */
 static int nudge_one(pid_t tid, void *arg)
 {
-	const struct crowd *c = arg;
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+	const struct range *r = arg;
+	uint64_t since = cpu_ns(tid);
+	enum thread_wait how = THREAD_ELSEWHERE;
 
-	if (tid != c->own)
-		syscall(SYS_tgkill, c->pid, tid, lot.sig);
+	if (tid == r->own)
+		return 0;
+	for (unsigned i = 0; i < NUDGE_LOOKS; i++) {
+		if (i > 2)
+			nanosleep(&pause, NULL);
+		how = thread_waits(r->dir, tid, r->s, r->e);
+		if (how != THREAD_RUNS || cpu_ns(tid) - since > TO_SLEEP_NS)
+			break;
+	}
+	if (how == THREAD_RUNS && cpu_ns(tid) - since > TO_SLEEP_NS)
+		return 0;
+	if (how != THREAD_ELSEWHERE)
+		syscall(SYS_tgkill, r->pid, tid, lot.sig);
 	return 0;
 }
 
-void nudge(void)
+void nudge(uintptr_t s, uintptr_t e)
 {
-	struct crowd c = {.pid = (pid_t)syscall(SYS_getpid), .own = (pid_t)syscall(SYS_gettid)};
-	int dir = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct range r = {
+		.pid = (pid_t)syscall(SYS_getpid),
+		.own = (pid_t)syscall(SYS_gettid),
+		.dir = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+		.s = s,
+		.e = e,
+	};
 
-	if (dir < 0)
+	if (r.dir < 0)
 		return;
 	if (ours())
-		each_thread(dir, nudge_one, &c);
-	close(dir);
+		each_thread(r.dir, nudge_one, &r);
+	close(r.dir);
 }

@@ -33,7 +33,7 @@ struct job {
 	bool alone;
 	pid_t waiter;	/* waits for a helper and runs no code */
 	uintptr_t away; /* chunks are moved here, then copied; 0: copied in place */
-	bool thread;	/* some page has a thread's control block */
+	bool present;	/* some page existed, so it may have a futex */
 };
 
 /* A chunk, with one pagemap word per page. */
@@ -125,7 +125,7 @@ static void copy(const struct chunk *c, struct job *j)
 		if (!is_present(c, i))
 			continue;
 		raw_copy(c->stage + at, (const void *)(c->from + at), arena.page);
-		j->thread |= thread_block_in(c->stage + at, c->at + at, arena.page);
+		j->present = true;
 	}
 }
 
@@ -288,7 +288,7 @@ static int swap_aside(struct job *j)
 
 	o.j.waiter = (pid_t)syscall(SYS_gettid);
 	err = aside(swap_own, &o, sizeof(o));
-	j->thread = o.j.thread;
+	j->present = o.j.present;
 	return err;
 }
 
@@ -359,9 +359,10 @@ int swap_range(const struct arena_file *f, const struct vma *v, const struct fre
 		make_room_below(v, m->s);
 		err = is_own(m->s, m->e) ? swap_aside(&j) : swap_chunks(&j);
 	}
-	/* A thread that joins another one waits on a futex in that one's control block, keyed by
-	 * the page: make it look again. */
-	if (j.thread && !j.alone)
-		nudge();
+	/* The kernel finds the futexes of robust and process-shared mutexes, and that in a thread's
+	 * control block (pthread_join()), by their page: make waiters look again. Some chunks may
+	 * have been replaced before an error. */
+	if (j.present && !j.alone)
+		nudge(m->s, m->e);
 	return err ? explain(err, &j, why) : 0;
 }

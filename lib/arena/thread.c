@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -7,6 +8,17 @@
 #include "thread.h"
 
 #define NAME_MAX_LEN 32
+
+/* Linux 5.16, 6.7. */
+#ifndef SYS_futex_waitv
+#define SYS_futex_waitv 449
+#endif
+#ifndef SYS_futex_wait
+#define SYS_futex_wait 455
+#endif
+#ifndef FUTEX2_PRIVATE
+#define FUTEX2_PRIVATE FUTEX_PRIVATE_FLAG
+#endif
 
 /* Reads the file @p what of thread @p tid in @p dir into @p buf as a string. Uses no libc functions
  * and no heap, as a parked thread may hold any lock.  @return whether it could be read. */
@@ -62,7 +74,7 @@ enum thread_absence thread_absence(int dir, pid_t tid, int sig)
 	char state;
 
 	if (!read_file(dir, tid, "status", status, sizeof(status)))
-		return THREAD_ENDED;
+		return errno == EMFILE || errno == ENFILE ? THREAD_COMING : THREAD_ENDED;
 	state = *field(status, "State");
 	if (state == 'Z' || state == 'X')
 		return THREAD_ENDED;
@@ -104,6 +116,53 @@ bool thread_sleeps(int dir, pid_t tid, uint64_t *switches)
 	return count_switches(dir, tid, switches) &&
 	       read_file(dir, tid, "syscall", call, sizeof(call)) && call[0] != 'r' &&
 	       count_switches(dir, tid, &after) && after == *switches;
+}
+
+#define CALL_ARGS 6
+
+/* Parses "202 0x7f... 0x80 ...".  @return the system call's number, -1: none. */
+static long parse_call(const char *s, uint64_t arg[CALL_ARGS])
+{
+	long call = *s == '-' ? -1 : (long)number(s);
+
+	for (unsigned i = 0; i < CALL_ARGS; i++) {
+		arg[i] = 0;
+		while (*s && *s != ' ')
+			s++;
+		for (s += *s ? 3 : 0; *s && *s != ' '; s++) /* after " 0x" */
+			arg[i] = arg[i] << 4 | (uint64_t)(*s <= '9' ? *s - '0' : *s - 'a' + 10);
+	}
+	return call;
+}
+
+/* The kernel finds a futex that is not process-private by its page, which may be replaced. A
+ * futex_waitv() has a list of futexes, which is not examined. */
+enum thread_wait thread_waits(int dir, pid_t tid, uintptr_t s, uintptr_t e)
+{
+	uint64_t arg[CALL_ARGS];
+	bool is_private;
+	char call[256];
+
+	if (!read_file(dir, tid, "syscall", call, sizeof(call)))
+		return THREAD_WAITS; /* assume so, to be safe */
+	if (call[0] == 'r')
+		return THREAD_RUNS;
+	switch (parse_call(call, arg)) {
+	case SYS_futex:
+		is_private = arg[1] & FUTEX_PRIVATE_FLAG;
+		break;
+	case SYS_futex_wait:
+		is_private = arg[3] & FUTEX2_PRIVATE;
+		break;
+	case SYS_futex_waitv:
+		return THREAD_WAITS;
+	default:
+		return THREAD_ELSEWHERE;
+	}
+	/* FUTEX_WAIT_REQUEUE_PI has a second futex, its fifth argument. */
+	return !is_private && ((arg[0] >= s && arg[0] < e) || (arg[4] >= s && arg[4] < e))
+		       ? THREAD_WAITS
+		       : THREAD_ELSEWHERE;
 }
 
 /* x86-64: a control block begins with its own address, which is repeated in the third word

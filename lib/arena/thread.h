@@ -32,4 +32,14 @@ bool thread_block_in(const uint8_t *page, uintptr_t at, size_t size);
  */
 bool thread_sleeps(int dir, pid_t tid, uint64_t *switches);
 
+/** The relation of a thread to the futexes in some memory. */
+enum thread_wait {
+	THREAD_RUNS,	  /**< unknown: it may be about to sleep */
+	THREAD_ELSEWHERE, /**< it sleeps, but not on such a futex, or has ended */
+	THREAD_WAITS,	  /**< it may sleep on a futex there that is not process-private */
+};
+
+/** Whether thread @p tid of directory @p dir waits for a futex in [@p s, @p e). */
+enum thread_wait thread_waits(int dir, pid_t tid, uintptr_t s, uintptr_t e);
+
 #endif

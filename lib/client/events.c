@@ -44,10 +44,15 @@ static int read_event(struct context *ctx, int fd, struct abi_event *ev)
 	return EIO;
 }
 
+/* A cancelled thread would leave the context's lock held. */
 void events_wait(struct context *ctx, const struct event_count *e)
 {
+	int cancel;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	while (e->acked != e->given && !ctx->abandoned) /* CQ-07, EVT-07 */
 		pthread_cond_wait(&ctx->acked, &ctx->lock);
+	pthread_setcancelstate(cancel, NULL);
 }
 
 static void acknowledge(struct context *ctx, struct event_count *e, uint32_t n)

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include "client.h"
 #include "roci_private.h"
@@ -177,13 +178,17 @@ static int call_locked(struct context *ctx, const struct call *c)
 	}
 }
 
+/* No cancellation point, as with the ioctl() of other drivers: a cancelled thread would leave the
+ * lock held, and its reply to the next one. */
 int call(struct context *ctx, const struct call *c)
 {
-	int err;
+	int err, cancel;
 
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	pthread_mutex_lock(&ctx->call_lock);
 	err = call_locked(ctx, c);
 	pthread_mutex_unlock(&ctx->call_lock);
+	pthread_setcancelstate(cancel, NULL);
 	return err;
 }
 
@@ -284,9 +289,10 @@ bool context_dead(struct context *ctx, bool look)
 		return true;
 	}
 	/* rocid sends nothing unasked, and MSG_PEEK does not consume a reply that another thread
-	 * waits for. */
+	 * waits for. Not recv(), a cancellation point: the caller holds a lock. */
 	if (look) {
-		ssize_t n = recv(ctx->pub.cmd_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+		long n = syscall(SYS_recvfrom, ctx->pub.cmd_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT,
+			NULL, NULL);
 
 		if (n == 0 || (n < 0 && (errno == ECONNRESET || errno == EPIPE)))
 			atomic_store(&ctx->dead, true);

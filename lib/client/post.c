@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Posting work requests: the producer side of the send and receive rings (abi_ring.h). */
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include "bits.h"
 #include "client.h"
@@ -351,7 +352,7 @@ static void ring(const struct qp *qp)
 	const struct context *ctx = context_of(qp->pub.context);
 	uint32_t worker = worker_of(ctx, qp);
 	struct abi_doorbell *db = doorbell_of(ctx, worker);
-	ssize_t n;
+	long n;
 
 	abi_doorbell_ring(db, qp->slot);
 	if (ctx->wake[worker] < 0)
@@ -359,7 +360,8 @@ static void ring(const struct qp *qp)
 	atomic_thread_fence(memory_order_seq_cst);
 	if (!atomic_load_explicit(&db->asleep, memory_order_relaxed))
 		return;
-	n = write(ctx->wake[worker], &one, sizeof(one));
+	/* not write(), a cancellation point: the caller holds a lock */
+	n = syscall(SYS_write, ctx->wake[worker], &one, sizeof(one));
 	(void)n; /* cannot overflow: it counts to 2^64 */
 }
 

@@ -396,12 +396,17 @@ static ALWAYS_INLINE bool gather(
 		uint32_t part = sge->length - r->sge_off;
 		uint8_t *ptr;
 
+		if (unlikely(r->sge == w->num_sge))
+			return false; /* never: what follows is another WQE */
 		if (part > len)
 			part = len;
 		if (part) {
 			if (mr_resolve(c->cfg.mrs, sge->lkey, qp->pd, 0, sge->addr + r->sge_off,
-				    part, &ptr) != MR_OK)
+				    part, &ptr) != MR_OK) {
+				/* A message that does not go directly is tried again. */
+				r->sge_wqe = r->cur - 1;
 				return false;
+			}
 			packet_payload(t, ptr, part, sge->lkey);
 		}
 		len -= part;

@@ -295,6 +295,71 @@ static void endless_pieces(struct arena *a)
 	close(fd);
 }
 
+static void limit(struct raw *s, const struct raw_qp *qp, uint32_t kbits)
+{
+	struct abi_limit_qp in = {.handle = qp->r.handle, .rate = kbits};
+
+	raw_must(s, ABI_LIMIT_QP, &in, sizeof(in), NULL, 0);
+}
+
+static void shorten(struct raw *s, const struct raw_mr *mr, size_t len)
+{
+	struct abi_rereg_mr in = {.handle = mr->handle,
+		.reg = {.pd = s->pd,
+			.access = DUO_ACCESS,
+			.iova = (uintptr_t)mr->mem,
+			.length = len}};
+
+	must(!raw_call(s, ABI_REREG_MR, &in, sizeof(in), mr->fd, NULL, 0, NULL, 0), "REREG_MR");
+}
+
+/* Between two QPs of a port: while a request waits at its fence for a slow READ, its second SGE
+ * becomes too long. It does not go directly, then. The packets that it becomes have all of its
+ * first SGE, until they fail. */
+static void shorter_region(struct arena *a)
+{
+	struct raw s;
+	struct raw_cq cq;
+	struct raw_mr mr, ends;
+	struct raw_qp qp[2];
+	struct abi_create_qp in;
+	struct abi_wqe w = {
+		.ctl = ABI_WQE_CTL(ABI_WR_RDMA_WRITE, 2, ABI_WQE_SIGNALED | ABI_WQE_FENCE)};
+	struct abi_cqe e = {0};
+
+	raw_open(&s, a->socket);
+	raw_cq(&s, &cq, 64, ABI_NO_HANDLE);
+	raw_mr(&s, &mr, 64 * PAGE, 0, DUO_ACCESS);
+	raw_mr(&s, &ends, 16 * PAGE, 0, DUO_ACCESS);
+	in = raw_qp_request(&s, &cq, 16);
+	for (unsigned i = 0; i < 2; i++)
+		raw_qp(&s, &qp[i], &cq, &in);
+	for (unsigned i = 0; i < 2; i++)
+		must(!raw_rts(&qp[i], 1, qp[!i].r.qpn, 1, DUO_ACCESS), "RTS");
+	memset(mr.mem, 'A', PAGE);
+	memset(ends.mem, 'M', ends.len);
+	limit(&s, &qp[1], 1000);
+	raw_request(&qp[0], ABI_WR_RDMA_READ, 0,
+		(struct abi_sge){(uintptr_t)mr.mem + PAGE, 2 * PAGE, mr.key},
+		(uintptr_t)mr.mem + 4 * PAGE, mr.key);
+	raw_request(&qp[0], ABI_WR_RDMA_WRITE, 1, (struct abi_sge){(uintptr_t)mr.mem, 8, mr.key},
+		(uintptr_t)mr.mem + 8 * PAGE, mr.key);
+	w.wr_id = 2;
+	w.remote_addr = (uintptr_t)mr.mem + 16 * PAGE;
+	w.rkey = mr.key;
+	raw_post(&qp[0], &w,
+		(struct abi_sge[]){{(uintptr_t)mr.mem, 256, mr.key},
+			{(uintptr_t)ends.mem, (uint32_t)ends.len, ends.key}});
+	usleep(20000); /* or more: the READ takes 65 ms */
+	shorten(&s, &ends, ends.len - PAGE);
+	while (e.wr_id != 2)
+		must(raw_wait(&cq, &e), "a completion");
+	must(e.status == ABI_WC_LOC_PROT_ERR, "an error of the region");
+	must(mr.mem[16 * PAGE] == 'A' && mr.mem[16 * PAGE + 255] == 'A',
+		"the first bytes of the request");
+	raw_close(&s);
+}
+
 /* Files that nobody needs, ranges at the end of the largest file, and keys of none. */
 static void arenas(struct arena *a)
 {
@@ -460,6 +525,7 @@ const struct attack attacks_memory[] = {
 	{"ranges that a memfd does not have", odd_ranges},
 	{"pieces that do not fit", odd_pieces},
 	{"pieces without an end", endless_pieces},
+	{"a region that gets shorter under a request", shorter_region},
 	{"arenas", arenas},
 	{"a file that shrinks under traffic", shrinking},
 	{"a sparse terabyte", sparse},

@@ -662,28 +662,125 @@ static void fork__memory_moved_meanwhile(void **state)
 	munmap(to, MB);
 }
 
-/* Without a descriptor nobody can wait until the child has its copy: parent and child must not go
- * on with the same memory. */
-static void fork__without_a_descriptor(void **state)
+static void use_up_descriptors(void)
+{
+	const struct rlimit few = {.rlim_cur = 100, .rlim_max = 100};
+
+	setrlimit(RLIMIT_NOFILE, &few);
+	while (dup(STDERR_FILENO) >= 0)
+		;
+}
+
+/* Runs in a process of its own.  @return how it ends */
+static int ends(void (*run)(uint8_t *p))
 {
 	const struct rlimit none = {0, 0};
-	uint8_t *p = anon(PAGE);
-	struct arena_hold *h = take(p, PAGE);
 	int status;
 	pid_t pid;
 
-	(void)state;
+	arena_fork_prepare();
 	pid = fork();
 	if (!pid) {
+		uint8_t *p = anon(PAGE);
+
+		arena_fork_child();
 		setrlimit(RLIMIT_CORE, &none);
-		setrlimit(RLIMIT_NOFILE, &none);
-		arena_fork_prepare();
+		memset(p, 1, PAGE);
+		take(p, PAGE);
+		run(p);
 		_exit(0);
 	}
+	arena_fork_parent();
 	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+/* Its child writes, but not to the parent's memory. */
+static void fork_once(uint8_t *p)
+{
+	int status;
+	pid_t pid;
+
+	arena_fork_prepare();
+	pid = fork();
+	if (!pid) {
+		arena_fork_child();
+		p[0]++;
+		_exit(p[0] == 2 ? 0 : 1);
+	}
+	arena_fork_parent();
+	if (waitpid(pid, &status, 0) != pid || status || p[0] != 1)
+		_exit(1);
+}
+
+static void fork_twice_without(uint8_t *p)
+{
+	use_up_descriptors();
+	fork_once(p);
+	fork_once(p);
+}
+
+/* fork() needs none but those that were opened in time. */
+static void fork__without_a_descriptor(void **state)
+{
+	(void)state;
+	assert_int_equal(ends(fork_twice_without), 0);
+}
+
+/* Others take the descriptors that a fork() has given back. */
+static void fork_without_reserve(uint8_t *p)
+{
+	const struct rlimit none = {.rlim_cur = 0, .rlim_max = 100};
+
+	use_up_descriptors();
+	arena_fork_prepare();
+	if (!fork()) {
+		arena_fork_child();
+		_exit(0);
+	}
+	setrlimit(RLIMIT_NOFILE, &none);
+	arena_fork_parent();
+	use_up_descriptors();
+	fork_once(p);
+}
+
+/* Without any, nobody can wait until the child has its copy: parent and child must not go on with
+ * the same memory. */
+static void fork__without_a_reserve(void **state)
+{
+	int status = ends(fork_without_reserve);
+
+	(void)state;
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+}
+
+/* --- cancellation ------------------------------------------------------------------------- */
+
+static void *cancelled(void *p)
+{
+	pthread_cancel(pthread_self());
+	take(p, PAGE);
+	pthread_testcancel();
+	return NULL;
+}
+
+/* The arena is not left locked, which the test's limit of time would end. */
+static void take__cancelled(void **state)
+{
+	uint8_t *p = anon(2 * PAGE);
+	struct arena_hold *h;
+	pthread_t t;
+	void *how;
+
+	(void)state;
+	memset(p, 1, 2 * PAGE);
+	pthread_create(&t, NULL, cancelled, p);
+	pthread_join(t, &how);
+	assert_ptr_equal(how, PTHREAD_CANCELED);
+	h = take(p, 2 * PAGE);
+	same(h, p, 2 * PAGE);
 	arena_release(h);
-	munmap(p, PAGE);
+	munmap(p, 2 * PAGE);
 }
 
 /* --- madvise() -------------------------------------------------------------------------- */
@@ -981,6 +1078,8 @@ int main(void)
 		cmocka_unit_test(fork__regions_of_the_parent),
 		cmocka_unit_test(fork__memory_moved_meanwhile),
 		cmocka_unit_test(fork__without_a_descriptor),
+		cmocka_unit_test(fork__without_a_reserve),
+		cmocka_unit_test(take__cancelled),
 		cmocka_unit_test(madvise__clears),
 		cmocka_unit_test(madvise__without_a_descriptor),
 		cmocka_unit_test(madvise__while_forking),

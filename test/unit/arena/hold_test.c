@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which means holds writers: the best that there is, and signals for what it cannot protect. */
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -10,6 +11,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <cmocka.h>
 #include "hold.h"
 #include "patience.h"
@@ -294,6 +296,60 @@ static void still__signals_blocked(void **state)
 	hold_close();
 }
 
+/* --- waiters for futexes ------------------------------------------------------------------ */
+
+#define LATER (PAGE / 2) /* where the futex is in its page */
+
+static long futex(uint8_t *at, int op, uint32_t value)
+{
+	return syscall(SYS_futex, at, op, value, NULL, NULL, 0);
+}
+
+static void *wait_there(void *arg)
+{
+	sleeper_tid = gettid();
+	while (!*(volatile uint32_t *)arg)
+		futex(arg, FUTEX_WAIT, 0);
+	return NULL;
+}
+
+static void start_waiter(pthread_t *t, uint8_t *at)
+{
+	int dir = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	sleeper_tid = 0;
+	assert_int_equal(pthread_create(t, NULL, wait_there, at), 0);
+	while (!sleeper_tid ||
+		thread_waits(dir, sleeper_tid, (uintptr_t)at, (uintptr_t)at + 1) != THREAD_WAITS)
+		usleep(100);
+	assert_int_equal(thread_waits(dir, sleeper_tid, (uintptr_t)at + 1, (uintptr_t)at + PAGE),
+		THREAD_ELSEWHERE);
+	close(dir);
+}
+
+/* The kernel looks for the waiter at the page that is now there; threads that wait for something
+ * else are left alone. */
+static void nudge__waiters_for_the_page(void **state)
+{
+	uint8_t *p = anon(PAGE);
+	int fd = make_file(NULL, false);
+	pthread_t sleeper, waiter;
+
+	(void)state;
+	start_sleeper(&sleeper);
+	start_waiter(&waiter, p + LATER);
+	assert_ptr_equal(mmap(p, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0), p);
+	nudge((uintptr_t)p, (uintptr_t)p + PAGE);
+	*(volatile uint32_t *)(p + LATER) = 1;
+	futex(p + LATER, FUTEX_WAKE, 1);
+	pthread_join(waiter, NULL); /* the test's limit of time ends a wait for the old page */
+	assert_int_equal(write(pipes[1], "", 1), 1);
+	end_sleeper(sleeper);
+	assert_false(interrupted);
+	munmap(p, PAGE);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -308,6 +364,7 @@ int main(void)
 		cmocka_unit_test(still__a_thread_woke),
 		cmocka_unit_test(still__no_thread_can_wake),
 		cmocka_unit_test(still__signals_blocked),
+		cmocka_unit_test(nudge__waiters_for_the_page),
 	};
 
 	if (getenv("MESON_EXE_WRAPPER"))

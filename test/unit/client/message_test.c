@@ -286,6 +286,57 @@ static void call__from_many_threads(void **state)
 	}
 }
 
+/* --- cancellation ------------------------------------------------------------------------- */
+
+static void *cancelled_in_a_call(void *rig)
+{
+	struct roci_device_attr attr;
+
+	pthread_cancel(pthread_self());
+	query(rig, &attr);
+	pthread_testcancel();
+	return NULL;
+}
+
+static void *cancelled_polling(void *rig)
+{
+	struct roci_wc wc;
+
+	pthread_cancel(pthread_self());
+	for (unsigned i = 0; i < 100000; i++) /* more than between two looks at the socket */
+		roci_poll_cq(((struct rig *)rig)->cq, 1, &wc);
+	pthread_testcancel();
+	return NULL;
+}
+
+/* Another thread would wait for a lock that is left held until the test's limit of time. */
+static void cancel(struct rig *r, void *(*run)(void *rig))
+{
+	void *how;
+	pthread_t t;
+
+	pthread_create(&t, NULL, run, r);
+	pthread_join(t, &how);
+	assert_ptr_equal(how, PTHREAD_CANCELED);
+}
+
+static void call__cancelled(void **state)
+{
+	struct roci_device_attr attr;
+
+	cancel(*state, cancelled_in_a_call);
+	assert_int_equal(query(*state, &attr), 0);
+}
+
+static void call__cancelled_while_polling(void **state)
+{
+	struct rig *r = *state;
+	struct roci_wc wc;
+
+	cancel(r, cancelled_polling);
+	assert_int_equal(roci_poll_cq(r->cq, 1, &wc), 0);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, rig_setup, rig_teardown)
 
 int main(void)
@@ -301,6 +352,8 @@ int main(void)
 		T(call__regions_that_do_not_fit),
 		T(call__interrupted_by_signals),
 		T(call__from_many_threads),
+		T(call__cancelled),
+		T(call__cancelled_while_polling),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,9 @@
 #include "fixture.h"
 #include "qp.h"
 #include "random.h"
+#include "requester.h"
+#include "txd.h"
+#include "wqe.h"
 
 /* One bad work request between two good ones: it fails when its turn comes, later ones are flushed
  * (REQ-12, REQ-18, CQ-10). */
@@ -269,6 +272,35 @@ static void requester_next__fails_when_the_region_goes(void **state)
 	assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
 }
 
+/* proves MR-06: a request of which a part has no memory for a while, as while REREG_MR changes its
+ * region, is gathered from its begin the next time: packets follow the direct way. */
+static void requester_payload__begins_again(void **state)
+{
+	struct app_send s = {.opcode = ABI_WR_SEND, .wr_id = 2, .num_sge = 2};
+	struct txd t = {0};
+	struct send_wqe *w;
+	struct app_mr *m;
+
+	lone_start(&l);
+	m = app_mr(&l.app, 64, ABI_ACCESS_LOCAL_WRITE);
+	s.sge[0] = app_sge(l.mr, 0, 4);
+	s.sge[1] = app_sge(m, 0, 8);
+	app_post_send(l.qp, &s); /* leaves the cursor at the PSN of the next */
+	assert_string_equal(lone_tx(&l), "SEND_ONLY@200+12!");
+	app_post_send(l.qp, &s);
+	assert_true(requester_fetch(&l.host->core, l.qp->qp));
+	w = qp_wqe(l.qp->qp, l.qp->qp->req.cur);
+	m->mr.length = 7;
+	assert_false(requester_payload(&l.host->core, l.qp->qp, w, &t, 0, 12));
+	m->mr.length = 64;
+	t.nsegs = 0;
+	assert_true(requester_payload(&l.host->core, l.qp->qp, w, &t, 0, 12));
+	assert_int_equal(t.nsegs, 2);
+	assert_int_equal(t.seg[0].len, 4);
+	assert_int_equal(t.seg[0].key, l.mr->mr.key);
+	assert_int_equal(t.seg[1].len, 8);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, lone_setup, lone_teardown)
 
 int main(void)
@@ -286,6 +318,7 @@ int main(void)
 		T(requester_fetch__survives_random_wqes),
 		T(requester_next__waits_when_the_private_ring_is_full),
 		T(requester_next__fails_when_the_region_goes),
+		T(requester_payload__begins_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
