@@ -687,8 +687,8 @@ static uint32_t search_by_nd(struct ipoib *s, uint8_t *frame)
 	memcpy(frame + 2, group + 12, 4);
 	put_be16(frame + ETHER_TYPE, IPOIB_IP6);
 	nd_solicit(s->copy, source, s->wanted.ip, &s->cfg.own);
-	return ETHER_HLEN +
-	       nd_write(frame + ETHER_HLEN, sizeof(s->copy), s->copy, ND_ETH_UNITS, s->wire_mac);
+	return ETHER_HLEN + nd_write(frame + ETHER_HLEN, IPOIB_SEARCH_MAX - ETHER_HLEN, s->copy,
+				    ND_ETH_UNITS, s->wire_mac);
 }
 
 /* The answer goes to the MAC by which peers know us, so that the bridge gives it to the netdev. */

@@ -41,7 +41,7 @@
 /** Octets that ipoib_next() may write. */
 #define IPOIB_PACKET_MAX (IPOIB_HLEN + IPOIB_MTU_MAX)
 /** Octets that ipoib_search() may write. */
-#define IPOIB_SEARCH_MAX 96u
+#define IPOIB_SEARCH_MAX 136u
 
 /** Why a packet was dropped, or what else was counted. */
 enum ipoib_count {
@@ -62,7 +62,7 @@ enum ipoib_count {
 	IPOIB_QUEUE_FULL,  /**< too many wait for an address handle */
 	IPOIB_PROBES_SENT, /**< peers asked again (IPB-16), or for the first time */
 	IPOIB_RESTARTED,   /**< peers that came back with another QPN (IPB-16) */
-	IPOIB_DUPLICATE,   /**< claims by peers of an IP address that is in use here */
+	IPOIB_DUPLICATE,   /**< claims by peers of an IP address that was claimed here */
 	IPOIB_EVICTED,	   /**< entries that left the full table */
 	IPOIB_DISPLACED,   /**< IP addresses of this side that left for others (station.h) */
 	IPOIB_LOOPED,	   /**< frames of the kernel that had come from the wire */
