@@ -5,9 +5,12 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <infiniband/sa.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "fixture.h"
@@ -403,6 +406,76 @@ static void closed_under_others(void)
 	}
 }
 
+/* --- signals ---------------------------------------------------------------------------------- */
+
+#define SIGNALS 20
+
+struct waiter {
+	pthread_t thread;
+	int fd;
+	int err;
+	atomic_int tid;
+	atomic_bool done;
+};
+
+static atomic_int handled;
+
+static void handle(int sig)
+{
+	(void)sig;
+	atomic_fetch_add(&handled, 1);
+}
+
+static void *wait_interrupted(void *arg)
+{
+	struct rdma_ucm_event_resp e;
+	struct waiter *w = arg;
+
+	atomic_store(&w->tid, gettid());
+	w->err = get(w->fd, &e);
+	atomic_store(&w->done, true);
+	return NULL;
+}
+
+/* Sends signals, at most @p most, to a thread that waits for an event, until it returns. */
+static void interrupt(struct waiter *w, int flags, int most)
+{
+	const struct sigaction a = {.sa_handler = handle, .sa_flags = flags};
+
+	CHECK(!sigaction(SIGUSR1, &a, NULL));
+	atomic_store(&handled, 0);
+	CHECK(!pthread_create(&w->thread, NULL, wait_interrupted, w));
+	while (!atomic_load(&w->tid) || state_of(atomic_load(&w->tid)) != 'S')
+		usleep(1000);
+	for (int i = 1; i <= most && !atomic_load(&w->done); i++) {
+		CHECK(!pthread_kill(w->thread, SIGUSR1));
+		while (atomic_load(&handled) < i && !atomic_load(&w->done))
+			usleep(1000);
+		usleep(1000);
+	}
+}
+
+/* As in the kernel, a wait continues after a signal whose handler has SA_RESTART. */
+static void signals(void)
+{
+	struct waiter w = {.fd = open_file()};
+	uint32_t id;
+
+	CHECK(!fcntl(w.fd, F_SETFL, 0));
+	interrupt(&w, 0, INT_MAX);
+	CHECK(!pthread_join(w.thread, NULL));
+	CHECK(w.err == EINTR);
+	w = (struct waiter){.fd = w.fd};
+	interrupt(&w, SA_RESTART, SIGNALS);
+	CHECK(!atomic_load(&w.done) && atomic_load(&handled) == SIGNALS);
+	id = create(w.fd, 1, RDMA_PS_TCP);
+	resolve(w.fd, id);
+	CHECK(!pthread_join(w.thread, NULL));
+	CHECK(!w.err);
+	CHECK(destroy(w.fd, id) == 1);
+	CHECK(!ucma_close(w.fd));
+}
+
 /* --- events ----------------------------------------------------------------------------------- */
 
 struct ends {
@@ -583,6 +656,7 @@ int main(int argc, char **argv)
 	files();
 	closed_under_a_reader();
 	closed_under_others();
+	signals();
 	counting();
 	migration();
 	given_up();

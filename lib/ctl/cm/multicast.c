@@ -11,7 +11,7 @@
 #include "session/message.h"
 #include "session/session.h"
 
-#define QKEY_RDMA_UDP 0x01234567u
+#define QKEY_RDMA_UDP 0x01234567u /* MC-09 */
 #define QPN_MULTICAST 0xFFFFFFu
 
 /* The MGID of an address: for IPv4 over RoCEv1, as Linux forms it, an IPv6 group of global scope.

@@ -333,13 +333,36 @@ static int closed(const struct entry *e, const void *buf, size_t len)
 	return is_get_event(buf, len) ? EAGAIN : EBADF;
 }
 
+static void close_both(void *pair)
+{
+	const int *fd = pair;
+
+	close(fd[0]);
+	close(fd[1]);
+}
+
+/* Waits until an event is pending. As in the kernel, a signal ends the wait unless its handler has
+ * SA_RESTART: tee() is restarted then, poll() never is. The byte stays where it is; the copy goes
+ * into a pipe of no further use.  @return 0, or EINTR */
+static int wait_for_event(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	int copy[2], err;
+
+	if (pipe2(copy, O_CLOEXEC))
+		return poll(&p, 1, -1) < 0 ? errno : 0;
+	pthread_cleanup_push(close_both, copy);
+	err = tee(fd, copy[1], 1, 0) < 0 ? errno : 0;
+	pthread_cleanup_pop(1);
+	return err == EAGAIN ? 0 : err; /* the program has just made it non-blocking */
+}
+
 ssize_t ucma_write(int fd, const void *buf, size_t len)
 {
 	const struct entry e = enter(fd, buf, len);
-	struct pollfd p = {.fd = fd, .events = POLLIN};
 	struct ucma_file *f;
+	int err = 0, interrupted = 0;
 	bool waits;
-	int err = 0;
 
 	if (!e.serial)
 		return write(fd, buf, len);
@@ -354,9 +377,11 @@ ssize_t ucma_write(int fd, const void *buf, size_t len)
 		ucma_unlock();
 		if (!f)
 			err = closed(&e, buf, len);
-	} while (waits && poll(&p, 1, -1) >= 0);
+		if (waits)
+			interrupted = wait_for_event(fd);
+	} while (waits && !interrupted);
 	if (waits)
-		err = errno;
+		err = interrupted;
 	if (!err)
 		return (ssize_t)len;
 	errno = err;

@@ -89,12 +89,14 @@ static int join(struct program *p, uint32_t id, const uint8_t ip[16])
 	return program_ask(p, ABI_CM_JOIN, &in, sizeof(in), &out, sizeof(out));
 }
 
-/* The MGID is what Linux makes of the address, for each protocol. */
+/* The MGID is what Linux makes of the address, for each protocol. proves MC-09: and the Q_Key is
+ * that of Linux */
 static void join__mgid(void **state)
 {
 	static const uint8_t four[16] = {[10] = 0xFF, [11] = 0xFF, 239, 1, 2, 3},
 			     six[16] = {0xFF, 0x0E, [15] = 9},
 			     rocev1[16] = {0xFF, 0x0E, [10] = 0xFF, [11] = 0xFF, 239, 1, 2, 3};
+	struct abi_cm_event e;
 	struct program p;
 	uint32_t id, stream;
 
@@ -105,7 +107,9 @@ static void join__mgid(void **state)
 	id = program_id(&p, ABI_CM_PS_UDP, ABI_QPT_UD, 1);
 	assert_int_equal(program_bind(&p, id, gid_own4, 0), 0);
 	assert_int_equal(join(&p, id, four), 0);
-	assert_memory_equal(program_take(&p, ABI_CM_MULTICAST_JOIN).ah.dgid, four, 16);
+	e = program_take(&p, ABI_CM_MULTICAST_JOIN);
+	assert_memory_equal(e.ah.dgid, four, 16);
+	assert_int_equal(e.param.qkey, 0x01234567);
 	id_of(*state, id)->path.net = NET_ROCEV1;
 	assert_int_equal(join(&p, id, four), 0);
 	assert_memory_equal(program_take(&p, ABI_CM_MULTICAST_JOIN).ah.dgid, rocev1, 16);
