@@ -25,6 +25,8 @@
 #define IN_CHILD  3000u
 #define ALLOCATED 64u
 #define HEAPS	  300u
+#define BLOCKS	  8u
+#define LARGE	  (200ul << 10)
 
 static struct end e[2];
 static _Atomic int stop;
@@ -73,6 +75,37 @@ static void fill(struct roci_mr **mr)
 	must(*mr != NULL, "register");
 	for (unsigned i = 0; i < CHUNKS; i += 2)
 		free(p[i]);
+}
+
+/* --- blocks side by side ---------------------------------------------------------------- */
+
+/* Large blocks are mappings that the kernel merges. realloc() extends one of which parts were
+ * registered. */
+static void blocks_side_by_side(void)
+{
+	uint8_t *p[BLOCKS];
+
+	for (unsigned i = 0; i < BLOCKS; i++) {
+		p[i] = malloc(LARGE);
+		memset(p[i], (int)i, LARGE);
+	}
+	for (unsigned i = BLOCKS - 1; i-- > 0;) /* upwards, but not the lowest one */
+		for (size_t at = 0; at < LARGE; at += LARGE / 5) {
+			struct roci_mr *mr = roci_reg_mr(e[0].pd, p[i] + at, LARGE / 5, ALL);
+
+			must(mr != NULL, "register");
+			must(roci_dereg_mr(mr) == 0, "deregister");
+		}
+	for (unsigned i = 0; i < BLOCKS; i++) {
+		p[i] = realloc(p[i], 2 * LARGE);
+		memset(p[i] + LARGE, (int)i, LARGE);
+	}
+	for (unsigned i = 0; i < BLOCKS; i++) {
+		for (size_t at = 0; at < 2 * LARGE; at++)
+			if (p[i][at] != i)
+				errx(1, "block %u: byte %zu is of block %u", i, at, p[i][at]);
+		free(p[i]);
+	}
 }
 
 /* --- FILEs ------------------------------------------------------------------------------ */
@@ -174,8 +207,10 @@ int main(int argc, char **argv)
 	if (argc > 2)
 		return many_heaps(argv[1]);
 	mallopt(M_ARENA_MAX, 1);
-	mallopt(M_MMAP_THRESHOLD, 1 << 30);
+	mallopt(M_MMAP_THRESHOLD, 128 << 10);
 	peer_open(e, argv[1], 1 << 20);
+	blocks_side_by_side();
+	mallopt(M_MMAP_THRESHOLD, 1 << 30);
 	file_stays_locked();
 	fill(&mr);
 	for (uintptr_t i = 0; i < THREADS; i++)

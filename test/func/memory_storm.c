@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Everything at once that could lose a write to registered memory: threads that write all the time
- * while their memory is registered, moved by mremap() and realloc(), freed (so that the arena is
- * swept), while the process forks, reads files into it, and another process writes to it
- * (process_vm_writev). Each writer counts what it has written.
+ * while their memory is registered, whole and in slices, moved by mremap() and realloc(), freed (so
+ * that the arena is swept), while the process forks, reads files into it, and another process
+ * writes to it (process_vm_writev). Each writer counts what it has written.
  *
  *   STORM_ROUNDS=40 memory_storm SOCKET
  */
@@ -26,6 +26,7 @@
 #define PAGE   4096ul
 #define BLOCK  (256ul << 10)
 #define PAGES  (BLOCK / PAGE)
+#define SLICE  (32ul << 10)
 #define CHURNS 2
 #define MOVERS 2
 #define APART  (1ul << 40)
@@ -60,6 +61,18 @@ static void check_bytes(const uint8_t *p, size_t len, uint8_t seed)
 			errx(1, "malloc: byte %zu of %zu differs", i, len);
 }
 
+/* Slices that begin and end with pages, as a program registers parts of a buffer: realloc() extends
+ * the whole. */
+static void reg_slices(uint8_t *p, size_t len)
+{
+	for (uint8_t *s = p, *e; s < p + len; s = e) {
+		e = (uint8_t *)(((uintptr_t)s + SLICE) & ~(SLICE - 1));
+		if (e > p + len)
+			e = p + len;
+		dereg(reg(s, (size_t)(e - s)));
+	}
+}
+
 static void *churn(void *arg)
 {
 	uint8_t seed = (uint8_t)(uintptr_t)arg;
@@ -84,6 +97,8 @@ static void *churn(void *arg)
 		len = more;
 		if (rand_r(&random) % 2)
 			dereg(reg(p, len));
+		else
+			reg_slices(p, len);
 	}
 	check_bytes(p, len, seed);
 	free(p);

@@ -860,13 +860,10 @@ struct sleeper {
 	int fd[2];
 };
 
-static struct sleeper start_sleeper(void)
+static void start_sleeper(struct sleeper *s)
 {
-	struct sleeper s;
-
-	assert_int_equal(pipe(s.fd), 0);
-	assert_int_equal(pthread_create(&s.t, NULL, wait_for_byte, &s.fd[0]), 0);
-	return s;
+	assert_int_equal(pipe(s->fd), 0);
+	assert_int_equal(pthread_create(&s->t, NULL, wait_for_byte, &s->fd[0]), 0);
 }
 
 static void end_sleeper(const struct sleeper *s)
@@ -966,7 +963,7 @@ static void with_and_without_threads(void (*test)(void))
 	struct sleeper s;
 
 	test();
-	s = start_sleeper();
+	start_sleeper(&s);
 	test();
 	end_sleeper(&s);
 }
@@ -1016,10 +1013,11 @@ static void generation__heaps_below_blocks(void **state)
 		MANY = GENERATION_BLOCK - GENERATION_SPAN
 	};
 	static struct arena_hold *h[MANY];
-	struct sleeper s = start_sleeper();
 	uint8_t *p = heap(PAGE);
+	struct sleeper s;
 
 	(void)state;
+	start_sleeper(&s);
 	for (unsigned i = 0; i < MANY; i++) {
 		h[i] = take(p, PAGE);
 		assert_int_equal(room_of(h[i]->piece[0].off), 0);
