@@ -357,3 +357,16 @@ void arena_release(struct arena_hold *h)
 	arena_unlock(cancel);
 	free(h);
 }
+
+bool arena_reclaim(void)
+{
+	int cancel = arena_lock();
+	uint64_t before = arena.stats.swept, after;
+
+	for (struct arena_file *f = arena.file; f < arena.file + ARENA_FILES; f++)
+		if (f->fd >= 0)
+			sweep_now(f);
+	after = arena.stats.swept;
+	arena_unlock(cancel);
+	return after > before;
+}

@@ -77,6 +77,9 @@ void arena_sent(struct arena_hold *h);
 /** The memory of @p h is no longer registered. */
 void arena_release(struct arena_hold *h);
 
+/** Returns pages that were freed.  @return whether there were any. */
+bool arena_reclaim(void);
+
 /** @return how this process holds writers; ARENA_WRITERS_NONE before the first swap. */
 enum arena_writers arena_writers(void);
 

@@ -26,6 +26,8 @@
 #define PATIENCE_NS 30000000000ull
 #define STILL_NS    300000000ull /* a mere look can be repeated later */
 
+#define FAILED_LOOKS 8u /* in a row, before a sentence */
+
 /* More CPU time than a thread needs to go to sleep on a futex, and looks until it has had that. */
 #define TO_SLEEP_NS 10000u
 #define NUDGE_LOOKS 100u
@@ -62,6 +64,32 @@ static bool mark_parked(pid_t own, uint32_t round)
 	return false;
 }
 
+/* --- the signal --------------------------------------------------------------------------- */
+
+/* A program with a handler for every signal (Go's runtime) leaves none unused. Then ours takes a
+ * signal's place, and passes on what others send. */
+static struct {
+	struct sigaction before[NSIG]; /* the program's actions of signals that were taken */
+	uint64_t lost;		       /* signals, as bits, that the program has taken back */
+} taken;
+
+static bool handles(const struct sigaction *a)
+{
+	return a->sa_flags & SA_SIGINFO || (a->sa_handler != SIG_DFL && a->sa_handler != SIG_IGN);
+}
+
+static void pass_on(int sig, siginfo_t *info, void *context)
+{
+	const struct sigaction *a = &taken.before[sig];
+
+	if (!handles(a))
+		return;
+	if (a->sa_flags & SA_SIGINFO)
+		a->sa_sigaction(sig, info, context);
+	else
+		a->sa_handler(sig);
+}
+
 static void on_signal(int sig, siginfo_t *info, void *context)
 {
 	int saved = errno;
@@ -69,30 +97,71 @@ static void on_signal(int sig, siginfo_t *info, void *context)
 	uint32_t round = atomic_load(&lot.round);
 	pid_t own = (pid_t)syscall(SYS_gettid);
 
-	(void)sig;
-	(void)context;
-	if (info->si_code == SI_TKILL && atomic_load(&lot.parking) && mark_parked(own, round))
+	if (info->si_code != SI_QUEUE || info->si_value.sival_ptr != &lot)
+		pass_on(sig, info, context);
+	else if (atomic_load(&lot.parking) && mark_parked(own, round))
 		while (atomic_load(&lot.parking) && atomic_load(&lot.round) == round)
 			futex(&lot.round, FUTEX_WAIT, round);
 	errno = saved;
 }
 
-/* @return the highest real-time signal that is unused. */
+/* Not tgkill(), which the program may use for the same signal.  @return 0 or -1 with errno. */
+static long send_signal(pid_t pid, pid_t tid)
+{
+	siginfo_t info = {.si_signo = lot.sig, .si_code = SI_QUEUE};
+
+	info.si_pid = pid;
+	info.si_value.sival_ptr = &lot;
+	return syscall(SYS_rt_tgsigqueueinfo, pid, tid, lot.sig, &info);
+}
+
+static bool is_ours(const struct sigaction *a)
+{
+	return a->sa_flags & SA_SIGINFO && a->sa_sigaction == on_signal;
+}
+
+#define COSTS 4
+
+/* @return how much it disturbs the program if @p sig, with action @p a, is taken: less than COSTS
+ * if that is possible. */
+static unsigned cost_of(int sig, const struct sigaction *a)
+{
+	if (is_ours(a) || (!(a->sa_flags & SA_SIGINFO) && a->sa_handler == SIG_DFL))
+		return 0;
+	if (a->sa_flags & SA_RESETHAND || taken.lost >> (sig - 1) & 1)
+		return COSTS;
+	if (!handles(a))
+		return 1; /* ignored */
+	return a->sa_flags & SA_RESTART ? 2 : 3;
+}
+
+/* SA_ONSTACK: a thread with a signal stack may run on a stack that has no room for the handler. */
+static bool take_signal(int sig, const struct sigaction *old)
+{
+	struct sigaction sa = {
+		.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
+
+	if (is_ours(old))
+		return true;
+	if (handles(old)) {
+		sa.sa_flags = SA_SIGINFO | SA_RESTART | (old->sa_flags & (SA_ONSTACK | SA_NODEFER));
+		sa.sa_mask = old->sa_mask;
+	}
+	taken.before[sig] = *old;
+	return !sigaction(sig, &sa, NULL);
+}
+
+/* @return the highest real-time signal that is unused, or else one whose handler can be called by
+ * ours; 0: none. */
 static int choose(void)
 {
-	const struct sigaction sa = {
-		.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART};
 	struct sigaction old;
 
-	for (int sig = SIGRTMAX; sig > SIGRTMIN; sig--) {
-		if (sigaction(sig, NULL, &old))
-			continue;
-		if (old.sa_flags & SA_SIGINFO ? old.sa_sigaction == on_signal
-					      : old.sa_handler == SIG_DFL) {
-			if (!sigaction(sig, &sa, NULL))
+	for (unsigned cost = 0; cost < COSTS; cost++)
+		for (int sig = SIGRTMAX; sig > SIGRTMIN; sig--)
+			if (!sigaction(sig, NULL, &old) && cost_of(sig, &old) == cost &&
+				take_signal(sig, &old))
 				return sig;
-		}
-	}
 	return 0;
 }
 
@@ -105,9 +174,10 @@ static bool ours(void)
 {
 	struct sigaction now;
 
-	if (lot.sig && !sigaction(lot.sig, NULL, &now) && now.sa_flags & SA_SIGINFO &&
-		now.sa_sigaction == on_signal)
+	if (lot.sig && !sigaction(lot.sig, NULL, &now) && is_ours(&now))
 		return true;
+	if (lot.sig)
+		taken.lost |= 1ull << (lot.sig - 1);
 	lot.sig = choose();
 	return lot.sig;
 }
@@ -162,7 +232,7 @@ static int stop_one(pid_t tid, void *arg)
 	lot.sleeps[lot.n] = c->gently && thread_sleeps(c->dir, tid, &lot.switches[lot.n]);
 	lot.n++;
 	c->grew = true;
-	if (!lot.sleeps[lot.n - 1] && syscall(SYS_tgkill, c->pid, tid, lot.sig) && errno != ESRCH)
+	if (!lot.sleeps[lot.n - 1] && send_signal(c->pid, tid) && errno != ESRCH)
 		return -EAGAIN;
 	return 0;
 }
@@ -288,7 +358,25 @@ int park(pid_t waiter, bool anyway)
 static struct {
 	int dir;
 	sigset_t mask;
+	unsigned failed; /* looks in a row */
+	bool complained;
 } still;
+
+/* Says it once if looks fail again and again: then memory stays allocated. */
+static void complain(int err)
+{
+	static const char why[] =
+		"libroci: memory that was registered and freed cannot be returned to the system: "
+		"a thread runs all the time with all signals blocked, or libroci can use no "
+		"real-time signal (SIGRTMIN to SIGRTMAX). Leave one unblocked and unused\n";
+
+	still.failed = err ? still.failed + 1 : 0;
+	if (still.failed == FAILED_LOOKS && !still.complained) {
+		still.complained = true;
+		if (write(STDERR_FILENO, why, sizeof(why) - 1) < 0) { /* then without */
+		}
+	}
+}
 
 int still_begin(bool gently)
 {
@@ -305,6 +393,7 @@ int still_begin(bool gently)
 	err = c.dir < 0 ? -EAGAIN : gather(&c, false);
 	if (err)
 		still_end();
+	complain(err);
 	return err;
 }
 
@@ -370,7 +459,7 @@ static int nudge_one(pid_t tid, void *arg)
 	if (how == THREAD_RUNS && cpu_ns(tid) - since > TO_SLEEP_NS)
 		return 0;
 	if (how != THREAD_ELSEWHERE)
-		syscall(SYS_tgkill, r->pid, tid, lot.sig);
+		send_signal(r->pid, tid);
 	return 0;
 }
 

@@ -386,6 +386,7 @@ static int reg_call(
 				   }};
 	size_t len = put_pieces(&body, mr);
 	struct abi_reg_mr_reply r;
+	struct call c;
 	int err;
 
 	if (!len)
@@ -398,12 +399,16 @@ static int reg_call(
 		body.rereg.handle = *handle;
 		len += sizeof(body.rereg);
 	}
-	err = call(ctx, &(struct call){.type = handle ? ABI_REREG_MR : ABI_REG_MR,
-				.body = handle ? (void *)&body.rereg : &body.mr,
-				.body_len = len,
-				.fd = mr->memory ? mr->memory->fd : mr->hold->fd,
-				.reply = &r,
-				.reply_len = sizeof(r)});
+	c = (struct call){.type = handle ? ABI_REREG_MR : ABI_REG_MR,
+		.body = handle ? (void *)&body.rereg : &body.mr,
+		.body_len = len,
+		.fd = mr->memory ? mr->memory->fd : mr->hold->fd,
+		.reply = &r,
+		.reply_len = sizeof(r)};
+	err = call(ctx, &c);
+	/* rocid counts all pages of the arena, also those that were freed. */
+	if (err == EDQUOT && mr->hold && arena_reclaim())
+		err = call(ctx, &c);
 	if (mr->hold)
 		arena_sent(mr->hold);
 	if (err)

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 #include <cmocka.h>
 #include "hold.h"
 #include "patience.h"
@@ -296,6 +297,135 @@ static void still__signals_blocked(void **state)
 	hold_close();
 }
 
+/* One failure may be chance; after many there is a sentence, once. */
+static void still__says_why_memory_stays(void **state)
+{
+	int said[2], err = dup(STDERR_FILENO);
+	char text[1000];
+	ssize_t n;
+	pthread_t t;
+
+	(void)state;
+	open_with(~0u);
+	stop = 0;
+	assert_int_equal(pipe2(said, O_NONBLOCK), 0);
+	assert_int_equal(pthread_create(&t, NULL, block_signals, NULL), 0);
+	runs_on();
+	dup2(said[1], STDERR_FILENO);
+	for (unsigned i = 0; i < 18; i++)
+		still_begin(true);
+	dup2(err, STDERR_FILENO);
+	stop = 1;
+	pthread_join(t, NULL);
+	n = read(said[0], text, sizeof(text) - 1);
+	assert_true(n > 0);
+	text[n] = 0;
+	assert_non_null(strstr(text, "signals blocked"));
+	assert_ptr_equal(strchr(text, '\n'), text + n - 1);
+	close(said[0]);
+	close(said[1]);
+	close(err);
+	hold_close();
+}
+
+/* --- signals of the program ---------------------------------------------------------------- */
+
+static _Atomic int handled;
+
+static void handler(int sig)
+{
+	(void)sig;
+	handled++;
+}
+
+static void handle_all(struct sigaction old[NSIG])
+{
+	const struct sigaction sa = {.sa_handler = handler, .sa_flags = SA_ONSTACK | SA_RESTART};
+
+	for (int sig = SIGRTMIN; sig <= SIGRTMAX; sig++)
+		sigaction(sig, &sa, &old[sig]);
+}
+
+static void restore_all(const struct sigaction old[NSIG])
+{
+	for (int sig = SIGRTMIN; sig <= SIGRTMAX; sig++)
+		sigaction(sig, &old[sig], NULL);
+}
+
+/* As in Go's runtime: one is taken, and its handler is called for signals of others. */
+static void signal__all_have_handlers(void **state)
+{
+	static struct sigaction old[NSIG];
+	int sent = 0;
+	pthread_t t;
+
+	(void)state;
+	handle_all(old);
+	handled = 0;
+	held(ONLY(ARENA_WRITERS_SIGNALS), ARENA_WRITERS_SIGNALS, false, false);
+	assert_int_equal(handled, 0); /* the program does not notice ours */
+	stop = 0;
+	assert_int_equal(pthread_create(&t, NULL, run, NULL), 0);
+	for (int sig = SIGRTMIN; sig <= SIGRTMAX; sig++)
+		sent += !pthread_kill(t, sig) && !raise(sig) ? 2 : 0;
+	runs_on();
+	stop = 1;
+	pthread_join(t, NULL);
+	assert_int_equal(handled, sent);
+	restore_all(old);
+}
+
+#define SMALL 1024
+
+static ucontext_t outer, inner;
+static uint8_t *area;
+
+static void on_a_small_stack(void)
+{
+	run(NULL);
+}
+
+/* A thread like those of runtimes with small stacks, which have signal stacks. */
+static void *fiber(void *arg)
+{
+	stack_t ss = {.ss_sp = arg, .ss_size = 65536};
+
+	sigaltstack(&ss, NULL);
+	getcontext(&inner);
+	inner.uc_stack.ss_sp = area + 16 * 1024;
+	inner.uc_stack.ss_size = SMALL;
+	inner.uc_link = &outer;
+	makecontext(&inner, on_a_small_stack, 0);
+	swapcontext(&outer, &inner);
+	return NULL;
+}
+
+static void signal__on_the_signal_stack(void **state)
+{
+	uint8_t *signals = anon(65536);
+	uint8_t *p = anon(PAGE);
+	struct hold h = {.at = (uintptr_t)p, .len = PAGE};
+	pthread_t t;
+
+	(void)state;
+	area = anon(32 * 1024);
+	memset(area, 0x5A, 16 * 1024);
+	open_with(ONLY(ARENA_WRITERS_SIGNALS));
+	stop = 0;
+	assert_int_equal(pthread_create(&t, NULL, fiber, signals), 0);
+	runs_on();
+	assert_int_equal(hold_begin(&h), 0);
+	hold_end(&h, false);
+	stop = 1;
+	pthread_join(t, NULL);
+	hold_close();
+	for (unsigned i = 0; i < 16 * 1024; i++)
+		assert_int_equal(area[i], 0x5A); /* not the room below the stack */
+	munmap(area, 32 * 1024);
+	munmap(signals, 65536);
+	munmap(p, PAGE);
+}
+
 /* --- waiters for futexes ------------------------------------------------------------------ */
 
 #define LATER (PAGE / 2) /* where the futex is in its page */
@@ -364,6 +494,9 @@ int main(void)
 		cmocka_unit_test(still__a_thread_woke),
 		cmocka_unit_test(still__no_thread_can_wake),
 		cmocka_unit_test(still__signals_blocked),
+		cmocka_unit_test(still__says_why_memory_stays),
+		cmocka_unit_test(signal__all_have_handlers),
+		cmocka_unit_test(signal__on_the_signal_stack),
 		cmocka_unit_test(nudge__waiters_for_the_page),
 	};
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "arena.h"
 #include "fixture.h"
 
 static void alloc_mem__whole_pages_of_zeroes(void **state)
@@ -162,6 +163,40 @@ static void reg_mr__iova(void **state)
 	assert_int_equal(roci_free_mem(r->ctx, m), 0);
 }
 
+static bool refuse_once(struct harness *h, const struct abi_msg *msg, const void *body, size_t len)
+{
+	if (msg->type != ABI_REG_MR)
+		return false;
+	atomic_store(&h->hook, NULL);
+	harness_reply(h, msg, -EDQUOT, "full", 5, NULL, 0);
+	return true;
+}
+
+/* The arena may exceed a quota only because of memory that the program has freed. */
+static void reg_mr__quota_of_freed_memory(void **state)
+{
+	const int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+	struct rig *r = *state;
+	struct roci_mr *mr;
+
+	arena_reclaim();
+	for (int freed = 0; freed < 2; freed++) {
+		uint8_t *p = mmap(NULL, 8192, PROT_READ | PROT_WRITE, flags, -1, 0);
+
+		memset(p, 1, 8192);
+		atomic_store(&r->h->hook, refuse_once);
+		mr = roci_reg_mr(r->pd, p, 8192, ROCI_ACCESS_LOCAL_WRITE);
+		if (freed) {
+			assert_non_null(mr);
+			assert_int_equal(roci_dereg_mr(mr), 0);
+		} else { /* nothing was freed */
+			assert_null(mr);
+			assert_int_equal(errno, EDQUOT);
+		}
+		munmap(p, 8192);
+	}
+}
+
 static bool refuse_reg(struct harness *h, const struct abi_msg *msg, const void *body, size_t len)
 {
 	if (msg->type != ABI_REG_MR)
@@ -243,6 +278,7 @@ int main(void)
 		T(reg_mr__any_memory),
 		T(reg_mr__nothing_there),
 		T(reg_mr__iova),
+		T(reg_mr__quota_of_freed_memory),
 		T(alloc_mr__refused_frees_the_memory),
 		T(alloc_mr__many),
 		T(dereg_mr__others_lie_in_its_memory),
