@@ -10,6 +10,9 @@
 #include <libmnl/libmnl.h>
 #include "nd.h"
 #include "rib_impl.h"
+#include "stations.h"
+
+_Static_assert(RIB_HOSTS == STATION_MAX, "all of a table");
 
 static void add_last(struct rib_hosts *to, const struct station *s)
 {

@@ -23,6 +23,7 @@
 #define RIB_SLOT   4352u
 #define RIB_GROUPS 256u
 #define RIB_JOBS   NEIGH_MAX
+#define RIB_HOSTS  1024u /* STATION_MAX */
 /** Peers that the kernel is asked for at a time. */
 #define RIB_ASKING 64u
 /** In the wr_id of a receive, beside its slot: of a failed completion nothing else is known. */
@@ -85,7 +86,7 @@ struct rib_asking {
 struct rib_hosts {
 	uint32_t changes;   /* as the table was; the packet thread's */
 	uint32_t others, n; /* those at other MACs than the netdev's come first */
-	uint8_t ip6[STATION_MAX][16];
+	uint8_t ip6[RIB_HOSTS][16];
 };
 
 struct rib {

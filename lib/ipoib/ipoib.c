@@ -5,6 +5,7 @@
 #include "inet.h"
 #include "ipoib.h"
 #include "nd.h"
+#include "stations.h"
 
 #define QPN_MULTICAST 0xFFFFFFu
 #define QPN_FIRST     2u /* 0 and 1 are management's */

@@ -8,7 +8,7 @@
  * The kernel resolves addresses as on any Ethernet. Its ARP and ND messages are translated; each
  * peer, a QP of a port, appears to it under a MAC of its own (neigh.h), which stays when the peer
  * restarts and has another QPN (IPB-16). Peers know the netdev by one address, whichever
- * hosts are on a bridge that it is a port of (station.h).
+ * hosts are on a bridge that it is a port of (stations.h).
  *
  * Timers, all from ipoib_deadline():
  * - a peer that was not heard for REACHABLE is asked again, if packets are sent to it: after DELAY,
@@ -24,7 +24,6 @@
 #include "encap.h"
 #include "hash.h"
 #include "neigh.h"
-#include "station.h"
 
 #define IPOIB_MS	   1000000ull
 #define IPOIB_REACHABLE_NS (1000 * IPOIB_MS)
@@ -64,7 +63,7 @@ enum ipoib_count {
 	IPOIB_RESTARTED,   /**< peers that came back with another QPN (IPB-16) */
 	IPOIB_DUPLICATE,   /**< claims by peers of an IP address that was claimed here */
 	IPOIB_EVICTED,	   /**< entries that left the full table */
-	IPOIB_DISPLACED,   /**< IP addresses of this side that left for others (station.h) */
+	IPOIB_DISPLACED,   /**< IP addresses of this side that left for others (stations.h) */
 	IPOIB_LOOPED,	   /**< frames of the kernel that had come from the wire */
 	IPOIB_CUT,	   /**< frames of the kernel that became several (cut.h) */
 	IPOIB_MERGED,	   /**< frames to the kernel that were several (merge.h) */
@@ -115,6 +114,7 @@ struct ipoib_ask {
 };
 
 struct ipoib;
+struct station_table;
 
 /** @return the octets that ipoib_init() needs, aligned to 8. */
 size_t ipoib_size(void);

@@ -28,6 +28,7 @@
 #include "nd.h"
 #include "oracle.h"
 #include "records.h"
+#include "stations.h"
 #include "target.h"
 
 #define STEPS	   64u

@@ -14,6 +14,7 @@
 #include <libmnl/libmnl.h>
 #include "bits.h"
 #include "rib_impl.h"
+#include "stations.h"
 
 #define RIB	3u
 #define BRIDGE	4u

@@ -12,6 +12,7 @@
 #include "inet.h"
 #include "link.h"
 #include "nd.h"
+#include "stations.h"
 
 static const uint8_t everybody[6] = {0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
 static const uint8_t one[6] = {2, 0xAA, 1}, two[6] = {2, 0xAA, 2};

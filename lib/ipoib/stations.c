@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
-#include "station.h"
+#include "stations.h"
 
 #define IP_WORDS  5u
 #define MAC_WORDS 2u

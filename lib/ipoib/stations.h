@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
- * @file station.h
+ * @file stations.h
  * IP addresses of the kernel's side of a netdev, and the MACs that they are at: its own, and
  * those of other hosts when it is a port of a bridge. Peers know all of them by one link-layer
  * address, so the MAC of a packet that comes from them is found by its IP address (MAC address
@@ -12,8 +12,8 @@
  * that was longest without use leaves first, those that were never claimed before all others; so it
  * is among the STATION_PER_MAC of one MAC. One thread.
  */
-#ifndef IPOIB_STATION_H
-#define IPOIB_STATION_H
+#ifndef IPOIB_STATIONS_H
+#define IPOIB_STATIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>

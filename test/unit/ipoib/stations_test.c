@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "bits.h"
-#include "station.h"
+#include "stations.h"
 
 static const uint8_t own[6] = {2, 0, 0, 0, 0, 1}, one[6] = {2, 1}, two[6] = {2, 2};
 static const uint8_t ip4[4] = {10, 0, 0, 1};
