@@ -67,7 +67,7 @@ int libraries_path(char *path, size_t size)
 	return 0;
 }
 
-int libraries_preload(char *value, size_t size)
+int libraries_preload(char *value, size_t size, bool with_verbs)
 {
 	const char *before = getenv("LD_PRELOAD");
 	char folder[PATH_MAX] = VERBS_FOLDER, verbs[PATH_MAX];
@@ -75,11 +75,17 @@ int libraries_preload(char *value, size_t size)
 
 	if (built_folder(BUILT_VERBS, verbs) && has_library(verbs))
 		built_folder(BUILT_PRELOAD, folder);
+	else
+		snprintf(verbs, sizeof(verbs), VERBS_FOLDER);
 	n = snprintf(value, size, "%s/" PRELOAD, folder);
 	if (n >= (int)size)
 		return -ENAMETOOLONG;
 	if (access(value, R_OK))
 		return -ENOENT;
+	if (with_verbs)
+		n += snprintf(value + n, size - (size_t)n, ":%s/" LIBRARY, verbs);
+	if (n >= (int)size)
+		return -ENAMETOOLONG;
 	if (before && *before &&
 		snprintf(value + n, size - (size_t)n, ":%s", before) >= (int)(size - (size_t)n))
 		return -ENAMETOOLONG;

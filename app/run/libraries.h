@@ -3,6 +3,7 @@
 #ifndef LIBRARIES_H
 #define LIBRARIES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /**
@@ -13,10 +14,10 @@
 int libraries_path(char *path, size_t size);
 
 /**
- * Writes the value of LD_PRELOAD: the library that clears memory for allocators, followed by the
- * variable's current value.
+ * Writes the value of LD_PRELOAD: the library that clears memory for allocators, with @p verbs also
+ * libibverbs.so.1, followed by the variable's current value.
  * @return 0, -ENOENT or -ENAMETOOLONG.
  */
-int libraries_preload(char *value, size_t size);
+int libraries_preload(char *value, size_t size, bool verbs);
 
 #endif

@@ -99,9 +99,9 @@ static void choose_libraries(char *path, size_t size)
 		errx(EXIT_OURS, LIBRARY_PATH " is too long: shorten it");
 }
 
-static void choose_preload(char *value, size_t size)
+static void choose_preload(char *value, size_t size, bool verbs)
 {
-	int err = libraries_preload(value, size);
+	int err = libraries_preload(value, size, verbs);
 
 	if (err == -ENOENT)
 		errx(EXIT_OURS, "%s is not there: install the package rocinante-verbs", value);
@@ -185,10 +185,11 @@ int main(int argc, char *argv[])
 	static struct class_devices shown;
 	static char found[CLASSES_MAX * 2 * PATH_MAX];
 	unsigned devices;
+	struct needs needs;
 
 	parse(&o, argc, argv);
 	choose_libraries(path, sizeof(path));
-	choose_preload(preload, sizeof(preload));
+	choose_preload(preload, sizeof(preload), false);
 	devices = count_devices(o.socket);
 	if (!o.bare)
 		classes_find(&shown, o.socket, missing);
@@ -197,11 +198,14 @@ int main(int argc, char *argv[])
 		print(&o, path, preload, found);
 		return 0;
 	}
-	program_check(argv[optind]);
+	program_check(argv[optind], &needs);
+	/* A library that is loaded already is not searched for. */
+	choose_preload(preload, sizeof(preload), *needs.verbs);
 	if (!o.bare)
 		show_devices(&shown, missing, devices, found);
 	set(LIBRARY_PATH, path);
-	set(PRELOAD, preload);
+	if (!needs.asan)
+		set(PRELOAD, preload);
 	if (o.socket)
 		set("ROCI_SOCKET", o.socket);
 	if (!getenv(UCX_ALLOC))

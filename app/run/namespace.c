@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "siblings.h"
 
@@ -38,10 +39,31 @@ static int map_ids(uid_t uid, gid_t gid)
 
 static struct siblings siblings = {.fd = -1};
 
+/* Some systems allow user namespaces but not to map a user there, and nobody can leave a namespace:
+ * so another process tries it first.  @return 0 or a negative errno */
+static int try_first(void)
+{
+	uid_t uid = geteuid();
+	gid_t gid = getegid();
+	pid_t pid = fork();
+	int status;
+
+	if (pid < 0)
+		return -errno;
+	if (!pid)
+		_exit(unshare(CLONE_NEWUSER | CLONE_NEWNS) ? errno : -map_ids(uid, gid));
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EINTR;
+}
+
 /* Root in a container may lack the right to create a mount namespace alone, but not to create both.
  * @return as namespace_enter() */
 static int leave_namespaces(const char *shown, bool *user)
 {
+	int err;
+
 	*user = false;
 	if (!unshare(CLONE_NEWNS))
 		return 0;
@@ -50,6 +72,9 @@ static int leave_namespaces(const char *shown, bool *user)
 	*user = true;
 	if (siblings_join(&siblings, shown))
 		return 1;
+	err = try_first();
+	if (err)
+		return err;
 	return unshare(CLONE_NEWUSER | CLONE_NEWNS) ? -errno : 0;
 }
 
@@ -71,9 +96,10 @@ int namespace_enter(const char *shown, char why[WHY_MAX])
 	}
 	if (err)
 		return refuse(why, err,
-			user ? "user namespaces are denied here (%s): allow them (sysctl "
-			       "kernel.unprivileged_userns_clone=1, user.max_user_namespaces), or "
-			       "run as root"
+			user ? "user namespaces are denied here, or users in them (%s): allow them "
+			       "(sysctl kernel.unprivileged_userns_clone=1, "
+			       "user.max_user_namespaces, "
+			       "kernel.apparmor_restrict_unprivileged_userns=0), or run as root"
 			     : "a mount namespace is denied here (%s): raise "
 			       "user.max_mnt_namespaces",
 			strerror(-err));

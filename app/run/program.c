@@ -110,7 +110,21 @@ static bool has_rights(const char *path)
 	       (geteuid() && getxattr(path, RIGHTS, NULL, 0) > 0);
 }
 
-static void check_elf(const char *path, int fd, const ElfW(Ehdr) * elf)
+static void check_needs(const char *path, int fd, const ElfW(Ehdr) * elf, struct needs *n)
+{
+	needs_read(path, fd, elf, n);
+	if (n->asan)
+		warnx("%s has AddressSanitizer's shared runtime, which must be loaded first. It "
+		      "runs without libroci-preload.so, so that madvise() does not clear "
+		      "registered memory%s%s",
+			path,
+			*n->verbs ? ", and finds no device of Rocinante, as it has its own "
+				    "libibverbs.so.1 (DT_RPATH) in "
+				  : "",
+			n->verbs);
+}
+
+static void check_elf(const char *path, int fd, const ElfW(Ehdr) * elf, struct needs *n)
 {
 	char name[PATH_MAX], copy[PATH_MAX];
 	ElfW(Ehdr) own;
@@ -136,14 +150,17 @@ static void check_elf(const char *path, int fd, const ElfW(Ehdr) * elf)
 		      "run without them, or find no device of Rocinante: run it as its owner, "
 		      "or choose the library for all programs (roci-run(1))",
 			path);
+	} else {
+		check_needs(path, fd, elf, n);
 	}
 }
 
-void program_check(const char *program)
+void program_check(const char *program, struct needs *needs)
 {
 	char path[PATH_MAX], head[HEAD_MAX + 1];
 	bool script = find(program, path);
 
+	*needs = (struct needs){0};
 	for (int i = 0; script && i < SCRIPTS_MAX; i++) {
 		int fd = open(path, O_RDONLY | O_CLOEXEC);
 		ssize_t n = fd < 0 ? -1 : pread(fd, head, HEAD_MAX, 0);
@@ -153,7 +170,7 @@ void program_check(const char *program)
 			ElfW(Ehdr) elf;
 
 			memcpy(&elf, head, sizeof(elf));
-			check_elf(path, fd, &elf);
+			check_elf(path, fd, &elf, needs);
 		} else if (n > 0) {
 			head[n] = 0;
 			script = interpreter(head, path);

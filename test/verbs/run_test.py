@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""run_test.py ROCID ROCI-RUN
+"""run_test.py ROCID ROCI-RUN LOADED-RPATH LOADED-ASAN
 
 roci-run: that a program runs in it as without it, by root and by others, and finds /dev/infiniband; UCX, as Debian
 has it, between two rocid in two namespaces that a veth links. Needs root."""
@@ -66,6 +66,23 @@ def test_denied(run):
     r = runs(run, 'sh', '-c', 'exit 9', by=['unshare', '--user', '--map-root-user', 'sh', '-c',
              'echo 0 > /proc/sys/user/max_mnt_namespaces; exec "$@"', 'sh'])
     check(r.returncode == 9 and 'mount namespace is denied' in r.stderr, f'{r}')
+    # A user namespace may be allowed, but not to map a user there; here, as its files cannot be written.
+    r = runs(run, 'sh', '-c', 'id -u; exit 9', by=['unshare', '--mount', 'sh', '-c',
+             'mount -o remount,bind,ro /proc && exec "$@"', 'sh', *NOBODY])
+    check(r.returncode == 9 and r.stdout == '65534\n' and 'user namespaces are denied' in r.stderr, f'{r}')
+
+
+def test_first(run, rpath, asan):
+    """Libraries that a program insists on: from a folder of its own (DT_RPATH), or before all others (ASan)."""
+    r = runs(run, '--libraries', rpath)
+    verbs, madvise = r.stdout.splitlines()
+    check(not r.returncode and not r.stderr and 'libroci-preload' in madvise, f'{r}')
+    folders = runs(run, '--print').stdout.split('\n')[0].split('=')[1].split(':')
+    check(Path(verbs).parent == Path(folders[0]), f'DT_RPATH wins: {r}')
+    r = runs(run, '--libraries', asan, env={**os.environ, 'ASAN_OPTIONS': 'detect_leaks=0'})
+    shared = b'libasan.so' in Path(asan).read_bytes()  # clang links its runtime statically
+    check(not r.returncode and Path(r.stdout.split('\n')[0]).parent == Path(folders[0]), f'{r}')
+    check(shared == ('must be loaded first' in r.stderr), f'{r}')
 
 
 def test_kinds(run, folder):
@@ -205,12 +222,13 @@ def test_ucx(lab, sides):
 
 
 def main():
-    rocid, run = map(os.path.abspath, sys.argv[1:])
+    rocid, run, rpath, asan = map(os.path.abspath, sys.argv[1:])
     if not shutil.which('ucx_perftest'):
         skip('ucx_perftest is not installed (ucx-utils)')
     test_process(run)
     test_print(run)
     test_denied(run)
+    test_first(run, rpath, asan)
     with tempfile.TemporaryDirectory(prefix='roci-') as folder:
         os.chmod(folder, 0o755)
         test_kinds(run, folder)
