@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <libgen.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -63,7 +64,8 @@ static bool expand(const char *folder, int len, const char *program, char out[PA
 	else if (!strncmp(folder, ORIGIN_LONG, strlen(ORIGIN_LONG)))
 		skip = strlen(ORIGIN_LONG);
 	if (skip) {
-		snprintf(copy, sizeof(copy), "%s", program);
+		if (!realpath(program, copy))
+			return false;
 		own = dirname(copy);
 	}
 	return snprintf(out, PATH_MAX, "%s%.*s", own, len - (int)skip, folder + skip) < PATH_MAX;
