@@ -417,8 +417,8 @@ void cm_keep_answer(struct cm *cm, struct cm_conn *c, uint64_t now)
 {
 	unsigned timeout = cm->conf.response_timeout;
 
-	if (timeout < c->remote_timeout)
-		timeout = c->remote_timeout;
+	if (timeout < c->own_timeout)
+		timeout = c->own_timeout;
 	wheel_arm(&cm->wheel, &c->timer,
 		now + 3 * (2 * cm_time(cm->conf.packet_life) + cm_time(timeout)));
 }

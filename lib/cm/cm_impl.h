@@ -9,10 +9,9 @@
 #include "list.h"
 #include "wheel.h"
 
-#define CM_NONE	     UINT32_MAX
-#define CM_SLOT_BITS 20u
-#define CM_PEERS     1024u
-/* A peer that gets no more than such a part of all answers to strangers gets them all. */
+#define CM_NONE	 UINT32_MAX
+#define CM_PEERS 1024u
+/* A peer's own share of the answers to strangers is this part of them. */
 #define CM_STRANGER_SHARE 16u
 #define CM_TICK_SHIFT	  20u /* 1.05 ms: the protocol has no shorter time */
 #define CM_TIME_MAX	  25u /* 131 s */
@@ -53,6 +52,7 @@ struct cm_conn {
 	uint8_t max_retries;
 	uint8_t init_depth, resp_res; /* the peer's offer, later the agreed values */
 	uint8_t mtu, retry_count, rnr_retry, ack_timeout, remote_timeout;
+	uint8_t own_timeout; /* as the peer's REQ says, which it repeats after that */
 	bool owned;
 	bool half;    /* its program has not answered the request */
 	bool unheard; /* its program has not received the event: in the backlog */

@@ -121,6 +121,7 @@ static void take(struct cm_conn *c, const uint8_t *mad)
 	c->rnr_retry = (uint8_t)cm_get(mad, CM_F_REQ_RNR_RETRY);
 	c->ack_timeout = (uint8_t)cm_get(mad, CM_F_REQ_ACK_TIMEOUT);
 	c->remote_timeout = (uint8_t)cm_get(mad, CM_F_REQ_LOCAL_TIMEOUT);
+	c->own_timeout = (uint8_t)cm_get(mad, CM_F_REQ_REMOTE_TIMEOUT);
 	c->max_retries = (uint8_t)cm_get(mad, CM_F_REQ_MAX_RETRIES);
 	c->remote_srq = cm_get(mad, CM_F_REQ_SRQ);
 	c->alternate = has_alternate(mad);

@@ -93,7 +93,7 @@ static void refill(struct cm_tokens *t, uint64_t rate, uint64_t now)
 	if (!more)
 		return;
 	t->left = t->left + more < rate ? t->left + more : rate;
-	t->time = now;
+	t->time = passed < SECOND ? t->time + more * SECOND / rate : now;
 }
 
 /* SEC-03: limits the rate of answers to messages that match no connection. Half of them are for

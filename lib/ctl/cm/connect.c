@@ -264,7 +264,6 @@ static int accept_stream(struct cm_id *id, const struct abi_cm_param *in, struct
 		return err;
 	p.private_data = in->private_data;
 	p.private_len = in->private_len;
-	p.retry_count = RETRY_MAX;
 	id->qpn = in->qpn;
 	return failed(cm_accept(id->all->cm, id->conn, &p, id->handle, loop_now_ns()), r);
 }

@@ -333,28 +333,36 @@ static int closed(const struct entry *e, const void *buf, size_t len)
 	return is_get_event(buf, len) ? EAGAIN : EBADF;
 }
 
+/* A thread that is cancelled in the first close() would leave the other one. */
 static void close_both(void *pair)
 {
 	const int *fd = pair;
+	int cancel;
 
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	close(fd[0]);
 	close(fd[1]);
+	pthread_setcancelstate(cancel, NULL);
 }
 
 /* Waits until an event is pending. As in the kernel, a signal ends the wait unless its handler has
  * SA_RESTART: tee() is restarted then, poll() never is. The byte stays where it is; the copy goes
- * into a pipe of no further use.  @return 0, or EINTR */
+ * into a pipe of no further use. Where there is no such pipe, or tee() is denied, or the file has
+ * been closed and its number is another's by now, poll() waits.  @return 0, or EINTR */
 static int wait_for_event(int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
-	int copy[2], err;
+	int copy[2], err = 0;
 
-	if (pipe2(copy, O_CLOEXEC))
-		return poll(&p, 1, -1) < 0 ? errno : 0;
-	pthread_cleanup_push(close_both, copy);
-	err = tee(fd, copy[1], 1, 0) < 0 ? errno : 0;
-	pthread_cleanup_pop(1);
-	return err == EAGAIN ? 0 : err; /* the program has just made it non-blocking */
+	if (!pipe2(copy, O_CLOEXEC)) {
+		pthread_cleanup_push(close_both, copy);
+		err = tee(fd, copy[1], 1, 0) < 0 ? errno : 0;
+		pthread_cleanup_pop(1);
+		/* EAGAIN: the program has just made it non-blocking. */
+		if (!err || err == EAGAIN || err == EINTR)
+			return err == EINTR ? EINTR : 0;
+	}
+	return poll(&p, 1, -1) < 0 ? errno : 0;
 }
 
 ssize_t ucma_write(int fd, const void *buf, size_t len)

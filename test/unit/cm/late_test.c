@@ -171,6 +171,28 @@ static void rejs_lost_after_an_mra(void **state)
 	drained(p);
 }
 
+/* A REQ that is repeated after 17 s only; all that follows it is lost. */
+static bool slow_request(struct ends *net, unsigned to, uint8_t *mad)
+{
+	if (mad_attr(mad) == CM_REQ && net->end[0].sent == 1)
+		cm_put(mad, CM_F_REQ_REMOTE_TIMEOUT, 22);
+	return mad_attr(mad) != CM_REQ || net->end[0].sent > 1;
+}
+
+/* proves CM-13: an answer is kept for as long as the peer says that it waits for one */
+static void rej_of_a_slow_request(void **state)
+{
+	struct pair *p = *state;
+
+	p->net->filter = slow_request;
+	to_req(p);
+	assert_int_equal(cm_reject(p->b->cm, p->passive, CM_REJ_CONSUMER, "no", 2, p->net->now), 0);
+	ends_run(p->net, p->net->now + 45000 * MS);
+	is(p->b, p->passive, CM_REJECTED);
+	ends_run(p->net, p->net->now + 15000 * MS);
+	is(p->b, p->passive, CM_IDLE);
+}
+
 /* proves CM-31: nor is such a look-up */
 static void sidr_reps_lost(void **state)
 {
@@ -214,7 +236,8 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {T(rep_taken_back), T(refused_as_stale), T(rep_too_late),
 		T(lookup_of_another_service), T(long_path), T(reasons_count), T(rejs_lost),
-		T(rejs_lost_after_an_mra), T(sidr_reps_lost), T(lookup_unanswered)};
+		T(rejs_lost_after_an_mra), T(rej_of_a_slow_request), T(sidr_reps_lost),
+		T(lookup_unanswered)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
