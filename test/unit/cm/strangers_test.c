@@ -422,7 +422,7 @@ static void answers_to_others(void **state)
 
 		for (unsigned i = 0; i < 2; i++)
 			cm_mad(cm, &busy, dreq, MAD_LEN, now);
-		if (ms % 100)
+		if (ms % 16) /* 62 per second */
 			continue;
 		cm_mad(cm, &modest, s->req, MAD_LEN, now);
 		assert_int_equal(answers[10], ++asked);
