@@ -708,7 +708,7 @@ static void *cancelled(void *p)
 	return NULL;
 }
 
-/* The arena is not left locked, which the test's limit of time would end. */
+/* The arena is not left locked. */
 static void take__cancelled(void **state)
 {
 	uint8_t *p = anon(2 * PAGE);
@@ -718,10 +718,12 @@ static void take__cancelled(void **state)
 
 	(void)state;
 	memset(p, 1, 2 * PAGE);
+	alarm(PATIENCE_S);
 	pthread_create(&t, NULL, cancelled, p);
 	pthread_join(t, &how);
 	assert_ptr_equal(how, PTHREAD_CANCELED);
 	h = take(p, 2 * PAGE);
+	alarm(0);
 	same(h, p, 2 * PAGE);
 	arena_release(h);
 	munmap(p, 2 * PAGE);

@@ -12,6 +12,8 @@
 #include <cmocka.h>
 #include "source.h"
 
+#define PATIENCE_S 60 /* a test that hangs ends */
+
 static char why[ARENA_WHY_MAX];
 
 static inline struct arena_hold *take(const void *p, size_t len)

@@ -309,12 +309,15 @@ static void *cancelled_polling(void *rig)
 	return NULL;
 }
 
-/* Another thread would wait for a lock that is left held until the test's limit of time. */
+#define PATIENCE_S 60
+
+/* The next call, which alarm(0) follows, would wait for ever for a lock that is left held. */
 static void cancel(struct rig *r, void *(*run)(void *rig))
 {
 	void *how;
 	pthread_t t;
 
+	alarm(PATIENCE_S);
 	pthread_create(&t, NULL, run, r);
 	pthread_join(t, &how);
 	assert_ptr_equal(how, PTHREAD_CANCELED);
@@ -326,6 +329,7 @@ static void call__cancelled(void **state)
 
 	cancel(*state, cancelled_in_a_call);
 	assert_int_equal(query(*state, &attr), 0);
+	alarm(0);
 }
 
 static void call__cancelled_while_polling(void **state)
@@ -335,6 +339,7 @@ static void call__cancelled_while_polling(void **state)
 
 	cancel(r, cancelled_polling);
 	assert_int_equal(roci_poll_cq(r->cq, 1, &wc), 0);
+	alarm(0);
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(name, rig_setup, rig_teardown)
