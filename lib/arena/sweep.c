@@ -118,8 +118,8 @@ static uint64_t allocated(const struct arena_file *f)
 static int sweep(struct arena_file *f)
 {
 	struct live l = {0};
+	bool alone = hold_alone(1); /* first: after the look a thread may extend a block, and end */
 	int err = add_held(&l, f) ? add_all_mapped(&l, f) : -ENOMEM;
-	bool alone = hold_alone(1);
 	uint64_t at = 0;
 
 	if (!err) {

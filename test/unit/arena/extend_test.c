@@ -3,8 +3,26 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include "fixture.h"
+#include "hold.h"
+
+static void (*after_look)(void);
+
+/* In place of libc's: a look ends by restoring the signal mask, and then other threads run. */
+int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
+{
+	void (*run)(void) = how == SIG_SETMASK ? after_look : NULL;
+	long err = syscall(SYS_rt_sigprocmask, how, set, old, sizeof(uint64_t));
+
+	if (run) {
+		after_look = NULL;
+		run();
+	}
+	return err ? errno : 0;
+}
 
 struct sleeper {
 	pthread_t t;
@@ -157,6 +175,44 @@ static void sweep__returns_what_a_block_had(void **state)
 	munmap(p, 12 * MB);
 }
 
+static struct sleeper grower;
+static uint8_t *grown;
+
+static void *grow(void *arg)
+{
+	char byte;
+
+	if (read(grower.fd[0], &byte, 1) != 1 || mremap(grown, 4 * MB, 12 * MB, 0) != (void *)grown)
+		return NULL;
+	memset(grown + 4 * MB, 2, 8 * MB);
+	return arg;
+}
+
+static void let_grow(void)
+{
+	end_sleeper(&grower);
+	while (!hold_alone(1)) /* its entry in /proc may outlive it a moment */
+		usleep(100);
+}
+
+/* A thread that ends after the look may have extended a block. */
+static void sweep__leaves_what_grew(void **state)
+{
+	(void)state;
+	grown = anon(12 * MB);
+	munmap(grown + 4 * MB, 8 * MB);
+	memset(grown, 1, 4 * MB);
+	arena_release(take(grown, 4 * MB));
+	assert_int_equal(pipe(grower.fd), 0);
+	assert_int_equal(pthread_create(&grower.t, NULL, grow, NULL), 0);
+	after_look = let_grow;
+	sweep_now(&arena.file[ORDINARY]);
+	assert_null(after_look);
+	all(grown, 4 * MB, 1);
+	all(grown + 4 * MB, 8 * MB, 2);
+	munmap(grown, 12 * MB);
+}
+
 /* Blocks keep away only from each other. */
 static void generation__heaps_below_blocks(void **state)
 {
@@ -207,6 +263,7 @@ int main(void)
 		cmocka_unit_test(generation__extension_registered),
 		cmocka_unit_test(generation__extended_by_registrations),
 		cmocka_unit_test(sweep__returns_what_a_block_had),
+		cmocka_unit_test(sweep__leaves_what_grew),
 		cmocka_unit_test(generation__heaps_below_blocks),
 		cmocka_unit_test(mremap__clears_what_it_adds),
 	};
