@@ -90,18 +90,29 @@ static void pass_on(int sig, siginfo_t *info, void *context)
 		a->sa_handler(sig);
 }
 
+/* Other handlers of the program must not run meanwhile, as they may write to memory. Blocks their
+ * signals by the system call, because libc's functions exclude its own signals. */
+static void stay_parked(void)
+{
+	/* Read first: if the round ends meanwhile, the mark is void. */
+	uint32_t round = atomic_load(&lot.round);
+	uint64_t all = ~0ull, before;
+
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &all, &before, sizeof(all));
+	if (atomic_load(&lot.parking) && mark_parked((pid_t)syscall(SYS_gettid), round))
+		while (atomic_load(&lot.parking) && atomic_load(&lot.round) == round)
+			futex(&lot.round, FUTEX_WAIT, round);
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
+}
+
 static void on_signal(int sig, siginfo_t *info, void *context)
 {
 	int saved = errno;
-	/* Read first: if the round ends meanwhile, the mark is void. */
-	uint32_t round = atomic_load(&lot.round);
-	pid_t own = (pid_t)syscall(SYS_gettid);
 
 	if (info->si_code != SI_QUEUE || info->si_value.sival_ptr != &lot)
 		pass_on(sig, info, context);
-	else if (atomic_load(&lot.parking) && mark_parked(own, round))
-		while (atomic_load(&lot.parking) && atomic_load(&lot.round) == round)
-			futex(&lot.round, FUTEX_WAIT, round);
+	else
+		stay_parked();
 	errno = saved;
 }
 

@@ -375,6 +375,36 @@ static void signal__all_have_handlers(void **state)
 	restore_all(old);
 }
 
+/* No handler of the program runs in a thread that is held: it may write to the memory. */
+static void signal__waits_while_held(void **state)
+{
+	const struct sigaction sa = {.sa_handler = handler};
+	uint8_t *p = anon(PAGE);
+	struct hold h = {.at = (uintptr_t)p, .len = PAGE};
+	struct sigaction old;
+	pthread_t t;
+
+	(void)state;
+	open_with(ONLY(ARENA_WRITERS_SIGNALS));
+	sigaction(SIGUSR1, &sa, &old);
+	stop = handled = 0;
+	assert_int_equal(pthread_create(&t, NULL, run, NULL), 0);
+	runs_on();
+	assert_int_equal(hold_begin(&h), 0);
+	assert_int_equal(pthread_kill(t, SIGUSR1), 0);
+	stands_still();
+	assert_int_equal(handled, 0);
+	hold_end(&h, false);
+	while (!handled) /* the test's limit of time ends this */
+		usleep(100);
+	runs_on();
+	stop = 1;
+	pthread_join(t, NULL);
+	sigaction(SIGUSR1, &old, NULL);
+	hold_close();
+	munmap(p, PAGE);
+}
+
 #define SMALL 1024
 
 static ucontext_t outer, inner;
@@ -496,6 +526,7 @@ int main(void)
 		cmocka_unit_test(still__signals_blocked),
 		cmocka_unit_test(still__says_why_memory_stays),
 		cmocka_unit_test(signal__all_have_handlers),
+		cmocka_unit_test(signal__waits_while_held),
 		cmocka_unit_test(signal__on_the_signal_stack),
 		cmocka_unit_test(nudge__waiters_for_the_page),
 	};
