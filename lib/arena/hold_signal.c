@@ -26,8 +26,6 @@
 #define PATIENCE_NS 30000000000ull
 #define STILL_NS    300000000ull /* a mere look can be repeated later */
 
-#define FAILED_LOOKS 8u /* in a row, before a sentence */
-
 /* More CPU time than a thread needs to go to sleep on a futex, and looks until it has had that. */
 #define TO_SLEEP_NS 10000u
 #define NUDGE_LOOKS 100u
@@ -369,25 +367,7 @@ int park(pid_t waiter, bool anyway)
 static struct {
 	int dir;
 	sigset_t mask;
-	unsigned failed; /* looks in a row */
-	bool complained;
 } still;
-
-/* Says it once if looks fail again and again: then memory stays allocated. */
-static void complain(int err)
-{
-	static const char why[] =
-		"libroci: memory that was registered and freed cannot be returned to the system: "
-		"a thread runs all the time with all signals blocked, or libroci can use no "
-		"real-time signal (SIGRTMIN to SIGRTMAX). Leave one unblocked and unused\n";
-
-	still.failed = err ? still.failed + 1 : 0;
-	if (still.failed == FAILED_LOOKS && !still.complained) {
-		still.complained = true;
-		if (write(STDERR_FILENO, why, sizeof(why) - 1) < 0) { /* then without */
-		}
-	}
-}
 
 int still_begin(bool gently)
 {
@@ -404,7 +384,6 @@ int still_begin(bool gently)
 	err = c.dir < 0 ? -EAGAIN : gather(&c, false);
 	if (err)
 		still_end();
-	complain(err);
 	return err;
 }
 

@@ -161,6 +161,59 @@ static void generation__extended_by_registrations(void **state)
 	with_and_without_threads(extended__by_registrations);
 }
 
+static _Atomic bool running;
+
+static void *run_with_signals_blocked(void *arg)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, NULL);
+	for (running = true; running;)
+		;
+	return arg;
+}
+
+/* @return the pieces of a range of which a part was registered before. */
+static unsigned pieces(void)
+{
+	uint8_t *p = anon(2 * PAGE);
+	struct arena_hold *h;
+	unsigned n;
+
+	memset(p, 1, 2 * PAGE);
+	arena_release(take(p, PAGE));
+	h = take(p, 2 * PAGE);
+	same(h, p, 2 * PAGE);
+	n = h->npieces;
+	arena_release(h);
+	munmap(p, 2 * PAGE);
+	return n;
+}
+
+/* A look that fails has stopped the process for long, so it is not repeated soon. */
+static void generation__failed_looks_are_rare(void **state)
+{
+	unsigned registrations = 0;
+	struct sleeper s;
+	pthread_t t;
+
+	(void)state;
+	if (arena_writers() == ARENA_WRITERS_SIGNALS)
+		skip(); /* no registration is possible beside such a thread */
+	assert_int_equal(pthread_create(&t, NULL, run_with_signals_blocked, NULL), 0);
+	while (!running)
+		usleep(100);
+	assert_int_equal(pieces(), 2);
+	running = false;
+	pthread_join(t, NULL);
+	start_sleeper(&s);
+	for (; registrations < 1000 && pieces() == 2; registrations++)
+		;
+	assert_in_range(registrations, 100, 999);
+	end_sleeper(&s);
+}
+
 /* A process without other threads gives back what a block does not have any more. */
 static void sweep__returns_what_a_block_had(void **state)
 {
@@ -262,6 +315,7 @@ int main(void)
 		cmocka_unit_test(generation__extension_moved),
 		cmocka_unit_test(generation__extension_registered),
 		cmocka_unit_test(generation__extended_by_registrations),
+		cmocka_unit_test(generation__failed_looks_are_rare),
 		cmocka_unit_test(sweep__returns_what_a_block_had),
 		cmocka_unit_test(sweep__leaves_what_grew),
 		cmocka_unit_test(generation__heaps_below_blocks),
