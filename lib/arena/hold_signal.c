@@ -26,7 +26,8 @@
 #define PATIENCE_NS 30000000000ull
 #define STILL_NS    300000000ull /* a mere look can be repeated later */
 
-/* More CPU time than a thread needs to go to sleep on a futex, and looks until it has had that. */
+/* More CPU time than a thread needs to go to sleep on a futex, and looks, at all threads together,
+ * until each has had that. */
 #define TO_SLEEP_NS 10000u
 #define NUDGE_LOOKS 100u
 #define CPU_CLOCK   6 /* CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED of the kernel */
@@ -417,6 +418,7 @@ struct range {
 	pid_t pid, own;
 	int dir;
 	uintptr_t s, e;
+	unsigned looks; /* at threads that ran at the first look */
 };
 
 /* @return how long the thread has run. */
@@ -428,26 +430,35 @@ static uint64_t cpu_ns(pid_t tid)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* Looks at a thread that runs until it sleeps, or has run for so long that it cannot be on its way
+ * to sleep.  @return as thread_waits(); THREAD_RUNS: neither, but the looks are used up. */
+static enum thread_wait look_again(struct range *r, pid_t tid)
+{
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+	uint64_t since = cpu_ns(tid);
+	enum thread_wait how = THREAD_RUNS;
+
+	while (how == THREAD_RUNS && r->looks < NUDGE_LOOKS) {
+		if (r->looks++ > 2)
+			nanosleep(&pause, NULL);
+		if (cpu_ns(tid) - since > TO_SLEEP_NS)
+			return THREAD_ELSEWHERE;
+		how = thread_waits(r->dir, tid, r->s, r->e);
+	}
+	return how;
+}
+
 /* A thread may have found the old page, and be on its way to sleep. One that still runs after a
  * while of its own time is not: it gets no signal, as that could end a call such as poll(). */
 static int nudge_one(pid_t tid, void *arg)
 {
-	const struct timespec pause = {.tv_nsec = PAUSE_NS};
-	const struct range *r = arg;
-	uint64_t since = cpu_ns(tid);
+	struct range *r = arg;
 	enum thread_wait how = THREAD_ELSEWHERE;
 
-	if (tid == r->own)
-		return 0;
-	for (unsigned i = 0; i < NUDGE_LOOKS; i++) {
-		if (i > 2)
-			nanosleep(&pause, NULL);
+	if (tid != r->own)
 		how = thread_waits(r->dir, tid, r->s, r->e);
-		if (how != THREAD_RUNS || cpu_ns(tid) - since > TO_SLEEP_NS)
-			break;
-	}
-	if (how == THREAD_RUNS && cpu_ns(tid) - since > TO_SLEEP_NS)
-		return 0;
+	if (how == THREAD_RUNS)
+		how = look_again(r, tid);
 	if (how != THREAD_ELSEWHERE)
 		send_signal(r->pid, tid);
 	return 0;
