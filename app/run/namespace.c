@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +42,7 @@ static struct siblings siblings = {.fd = -1};
 
 /* Some systems allow user namespaces but not to map a user there, and nobody can leave a namespace:
  * so another process tries it first.  @return 0 or a negative errno */
-static int try_first(void)
+static int try_in_child(void)
 {
 	uid_t uid = geteuid();
 	gid_t gid = getegid();
@@ -56,6 +57,20 @@ static int try_first(void)
 		if (errno != EINTR)
 			return -errno;
 	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EINTR;
+}
+
+/* A process that ignores SIGCHLD cannot wait for a child. The program inherits the action as it
+ * was. */
+static int try_first(void)
+{
+	const struct sigaction noticed = {.sa_handler = SIG_DFL};
+	struct sigaction before;
+	int err;
+
+	sigaction(SIGCHLD, &noticed, &before);
+	err = try_in_child();
+	sigaction(SIGCHLD, &before, NULL);
+	return err;
 }
 
 /* Root in a container may lack the right to create a mount namespace alone, but not to create both.

@@ -729,6 +729,16 @@ void arena_fork_parent(void)
 	arena_unlock(fk.cancel);
 }
 
+/* Registrations open these even if they are refused, or leave the memory where it is. */
+static void forget_maps(void)
+{
+	if (arena.maps.fd < 0)
+		return;
+	close(arena.pagemap);
+	arena.pagemap = -1;
+	maps_close(&arena.maps);
+}
+
 /* Closes descriptors that refer to the parent's address space. */
 static void forget_all(void)
 {
@@ -739,9 +749,6 @@ static void forget_all(void)
 		f->fd = -1;
 		f->threshold = 0;
 	}
-	close(arena.pagemap);
-	maps_close(&arena.maps);
-	arena.pagemap = -1;
 	arena.holds = NULL; /* nothing is registered here */
 	arena.epoch++;
 	generations_forget();
@@ -768,6 +775,7 @@ void arena_fork_child(void)
 		memset((void *)&fk, 0, sizeof(fk));
 		forget_all();
 	}
+	forget_maps();
 	pthread_mutex_init(&arena.lock, NULL);
 	pthread_setcancelstate(cancel, NULL);
 }

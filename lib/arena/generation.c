@@ -100,17 +100,25 @@ static bool is_seen(const struct arena_file *f, uint64_t off, uint64_t len)
 	return false;
 }
 
+#define LOOKS_SKIPPED 256u /* after one that failed, which stops the process for long */
+
 /* @return whether a look at the mappings, during which no other thread ran (sweep.c), found no part
- * of [@p off, @p off + @p len). */
+ * of [@p off, @p off + @p len). It disturbs no sleeping thread, as there are other places. */
 static bool is_unseen(const struct arena_file *f, uint64_t off, uint64_t len, bool alone)
 {
+	static unsigned skip;
+
 	if (alone)
 		return !is_seen(f, off, len);
-	for (unsigned i = 0; i < STILL_LOOKS; i++) {
+	if (skip && skip--)
+		return false;
+	for (unsigned i = 0; i < STILL_GENTLE; i++) {
 		bool seen;
 
-		if (still_begin(i < STILL_GENTLE))
+		if (still_begin(true)) {
+			skip = LOOKS_SKIPPED;
 			return false;
+		}
 		seen = is_seen(f, off, len);
 		if (still_end())
 			return !seen;

@@ -26,9 +26,8 @@
 #define PATIENCE_NS 30000000000ull
 #define STILL_NS    300000000ull /* a mere look can be repeated later */
 
-#define FAILED_LOOKS 8u /* in a row, before a sentence */
-
-/* More CPU time than a thread needs to go to sleep on a futex, and looks until it has had that. */
+/* More CPU time than a thread needs to go to sleep on a futex, and looks, at all threads together,
+ * until each has had that. */
 #define TO_SLEEP_NS 10000u
 #define NUDGE_LOOKS 100u
 #define CPU_CLOCK   6 /* CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED of the kernel */
@@ -90,18 +89,29 @@ static void pass_on(int sig, siginfo_t *info, void *context)
 		a->sa_handler(sig);
 }
 
+/* Other handlers of the program must not run meanwhile, as they may write to memory. Blocks their
+ * signals by the system call, because libc's functions exclude its own signals. */
+static void stay_parked(void)
+{
+	/* Read first: if the round ends meanwhile, the mark is void. */
+	uint32_t round = atomic_load(&lot.round);
+	uint64_t all = ~0ull, before;
+
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &all, &before, sizeof(all));
+	if (atomic_load(&lot.parking) && mark_parked((pid_t)syscall(SYS_gettid), round))
+		while (atomic_load(&lot.parking) && atomic_load(&lot.round) == round)
+			futex(&lot.round, FUTEX_WAIT, round);
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
+}
+
 static void on_signal(int sig, siginfo_t *info, void *context)
 {
 	int saved = errno;
-	/* Read first: if the round ends meanwhile, the mark is void. */
-	uint32_t round = atomic_load(&lot.round);
-	pid_t own = (pid_t)syscall(SYS_gettid);
 
 	if (info->si_code != SI_QUEUE || info->si_value.sival_ptr != &lot)
 		pass_on(sig, info, context);
-	else if (atomic_load(&lot.parking) && mark_parked(own, round))
-		while (atomic_load(&lot.parking) && atomic_load(&lot.round) == round)
-			futex(&lot.round, FUTEX_WAIT, round);
+	else
+		stay_parked();
 	errno = saved;
 }
 
@@ -358,25 +368,7 @@ int park(pid_t waiter, bool anyway)
 static struct {
 	int dir;
 	sigset_t mask;
-	unsigned failed; /* looks in a row */
-	bool complained;
 } still;
-
-/* Says it once if looks fail again and again: then memory stays allocated. */
-static void complain(int err)
-{
-	static const char why[] =
-		"libroci: memory that was registered and freed cannot be returned to the system: "
-		"a thread runs all the time with all signals blocked, or libroci can use no "
-		"real-time signal (SIGRTMIN to SIGRTMAX). Leave one unblocked and unused\n";
-
-	still.failed = err ? still.failed + 1 : 0;
-	if (still.failed == FAILED_LOOKS && !still.complained) {
-		still.complained = true;
-		if (write(STDERR_FILENO, why, sizeof(why) - 1) < 0) { /* then without */
-		}
-	}
-}
 
 int still_begin(bool gently)
 {
@@ -393,7 +385,6 @@ int still_begin(bool gently)
 	err = c.dir < 0 ? -EAGAIN : gather(&c, false);
 	if (err)
 		still_end();
-	complain(err);
 	return err;
 }
 
@@ -427,6 +418,7 @@ struct range {
 	pid_t pid, own;
 	int dir;
 	uintptr_t s, e;
+	unsigned looks; /* at threads that ran at the first look */
 };
 
 /* @return how long the thread has run. */
@@ -438,26 +430,35 @@ static uint64_t cpu_ns(pid_t tid)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* Looks at a thread that runs until it sleeps, or has run for so long that it cannot be on its way
+ * to sleep.  @return as thread_waits(); THREAD_RUNS: neither, but the looks are used up. */
+static enum thread_wait look_again(struct range *r, pid_t tid)
+{
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+	uint64_t since = cpu_ns(tid);
+	enum thread_wait how = THREAD_RUNS;
+
+	while (how == THREAD_RUNS && r->looks < NUDGE_LOOKS) {
+		if (r->looks++ > 2)
+			nanosleep(&pause, NULL);
+		if (cpu_ns(tid) - since > TO_SLEEP_NS)
+			return THREAD_ELSEWHERE;
+		how = thread_waits(r->dir, tid, r->s, r->e);
+	}
+	return how;
+}
+
 /* A thread may have found the old page, and be on its way to sleep. One that still runs after a
  * while of its own time is not: it gets no signal, as that could end a call such as poll(). */
 static int nudge_one(pid_t tid, void *arg)
 {
-	const struct timespec pause = {.tv_nsec = PAUSE_NS};
-	const struct range *r = arg;
-	uint64_t since = cpu_ns(tid);
+	struct range *r = arg;
 	enum thread_wait how = THREAD_ELSEWHERE;
 
-	if (tid == r->own)
-		return 0;
-	for (unsigned i = 0; i < NUDGE_LOOKS; i++) {
-		if (i > 2)
-			nanosleep(&pause, NULL);
+	if (tid != r->own)
 		how = thread_waits(r->dir, tid, r->s, r->e);
-		if (how != THREAD_RUNS || cpu_ns(tid) - since > TO_SLEEP_NS)
-			break;
-	}
-	if (how == THREAD_RUNS && cpu_ns(tid) - since > TO_SLEEP_NS)
-		return 0;
+	if (how == THREAD_RUNS)
+		how = look_again(r, tid);
 	if (how != THREAD_ELSEWHERE)
 		send_signal(r->pid, tid);
 	return 0;

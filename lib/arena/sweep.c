@@ -14,6 +14,8 @@
 
 #define LEAST (4ull << 20) /* fewer bytes are not worth a sweep */
 
+#define FAILED_LOOKS 8u /* in a row, before a sentence */
+
 struct live {
 	struct arena_piece *a; /* not from malloc(), whose lock a stopped thread may hold */
 	size_t n, room;
@@ -56,6 +58,24 @@ static bool add_mapped(struct live *l, const struct arena_file *f)
 	return true;
 }
 
+/* Says it once if looks fail again and again: then memory stays allocated. */
+static void complain(int err)
+{
+	static const char why[] =
+		"libroci: memory that was registered and freed cannot be returned to the system: "
+		"a thread runs all the time with all signals blocked, or libroci can use no "
+		"real-time signal (SIGRTMIN to SIGRTMAX). Leave one unblocked and unused\n";
+	static unsigned failed; /* looks in a row */
+	static bool complained;
+
+	failed = err ? failed + 1 : 0;
+	if (failed == FAILED_LOOKS && !complained) {
+		complained = true;
+		if (write(STDERR_FILENO, why, sizeof(why) - 1) < 0) { /* then without */
+		}
+	}
+}
+
 /* Mappings are read one after another. If another thread meanwhile moves one (mremap()) from a part
  * not read yet to a part already read, it is missed, and repeating does not help: the list is
  * complete only if no other thread ran.  @return 0 or a negative errno. */
@@ -69,6 +89,7 @@ static int add_all_mapped(struct live *l, const struct arena_file *f)
 		int err = still_begin(i < STILL_GENTLE);
 		bool all;
 
+		complain(err);
 		if (err)
 			return err;
 		all = add_mapped(l, f);
@@ -118,8 +139,8 @@ static uint64_t allocated(const struct arena_file *f)
 static int sweep(struct arena_file *f)
 {
 	struct live l = {0};
+	bool alone = hold_alone(1); /* first: after the look a thread may extend a block, and end */
 	int err = add_held(&l, f) ? add_all_mapped(&l, f) : -ENOMEM;
-	bool alone = hold_alone(1);
 	uint64_t at = 0;
 
 	if (!err) {

@@ -155,6 +155,7 @@ enum thread_wait thread_waits(int dir, pid_t tid, uintptr_t s, uintptr_t e)
 		is_private = arg[3] & FUTEX2_PRIVATE;
 		break;
 	case SYS_futex_waitv:
+	case SYS_restart_syscall: /* of one that was stopped; its arguments are not shown */
 		return THREAD_WAITS;
 	default:
 		return THREAD_ELSEWHERE;

@@ -7,6 +7,7 @@ has it, between two rocid in two namespaces that a veth links. Needs root."""
 import fcntl
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -48,6 +49,10 @@ def test_process(run):
         user = ['65534'] if by is NOBODY else ['0']
         check(words[:6] == user * 2 + ['character special file'] * 3 + ['3'], f'{by}: {r}')
         check(sorted(words[6:]) == sorted(n for n in before if n != 'infiniband'), f'/dev differs: {r}')
+    r = runs(run, 'grep', 'SigIgn', '/proc/self/status', by=NOBODY,
+             preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+    ignored = int(r.stdout.split()[-1], 16) >> signal.SIGCHLD - 1 & 1
+    check(ignored and 'denied' not in r.stderr, f'SIGCHLD is ignored: {r}')
     bare = runs(run, '--libraries', '--socket', '/run/x', 'sh', '-c', 'ls /dev; echo $ROCI_SOCKET')
     check(sorted(bare.stdout.split()) == sorted(before + ['/run/x']), f'--libraries: {bare}')
     check(sorted(os.listdir('/dev')) == before, 'the /dev of others has changed')

@@ -616,7 +616,7 @@ static void use_up_descriptors(void)
 }
 
 /* Runs in a process of its own.  @return how it ends */
-static int ends(void (*run)(uint8_t *p))
+static int ends(void (*run)(void))
 {
 	const struct rlimit none = {0, 0};
 	int status;
@@ -625,18 +625,23 @@ static int ends(void (*run)(uint8_t *p))
 	arena_fork_prepare();
 	pid = fork();
 	if (!pid) {
-		uint8_t *p = anon(PAGE);
-
 		arena_fork_child();
 		setrlimit(RLIMIT_CORE, &none);
-		memset(p, 1, PAGE);
-		take(p, PAGE);
-		run(p);
+		run();
 		_exit(0);
 	}
 	arena_fork_parent();
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	return status;
+}
+
+static uint8_t *taken(void)
+{
+	uint8_t *p = anon(PAGE);
+
+	memset(p, 1, PAGE);
+	take(p, PAGE);
+	return p;
 }
 
 /* Its child writes, but not to the parent's memory. */
@@ -657,8 +662,10 @@ static void fork_once(uint8_t *p)
 		_exit(1);
 }
 
-static void fork_twice_without(uint8_t *p)
+static void fork_twice_without(void)
 {
+	uint8_t *p = taken();
+
 	use_up_descriptors();
 	fork_once(p);
 	fork_once(p);
@@ -672,9 +679,10 @@ static void fork__without_a_descriptor(void **state)
 }
 
 /* Others take the descriptors that a fork() has given back. */
-static void fork_without_reserve(uint8_t *p)
+static void fork_without_reserve(void)
 {
 	const struct rlimit none = {.rlim_cur = 0, .rlim_max = 100};
+	uint8_t *p = taken();
 
 	use_up_descriptors();
 	arena_fork_prepare();
@@ -696,6 +704,33 @@ static void fork__without_a_reserve(void **state)
 
 	(void)state;
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+}
+
+/* A refused registration has opened the parent's list of pages, which lacks those of the child. */
+static void fork_without_an_arena(void)
+{
+	void *none = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *p = anon(PAGE);
+	int status;
+
+	if (refusal(none, PAGE, true) != EFAULT || is_open())
+		_exit(1);
+	arena_fork_prepare();
+	if (!fork()) {
+		arena_fork_child();
+		memset(p, 1, PAGE);
+		take(p, PAGE);
+		_exit(p[0] == 1 && p[PAGE - 1] == 1 ? 0 : 1);
+	}
+	arena_fork_parent();
+	if (wait(&status) < 0 || status)
+		_exit(1);
+}
+
+static void fork__without_an_arena(void **state)
+{
+	(void)state;
+	assert_int_equal(ends(fork_without_an_arena), 0);
 }
 
 /* --- cancellation ------------------------------------------------------------------------- */
@@ -828,6 +863,7 @@ int main(void)
 		cmocka_unit_test(fork__memory_moved_meanwhile),
 		cmocka_unit_test(fork__without_a_descriptor),
 		cmocka_unit_test(fork__without_a_reserve),
+		cmocka_unit_test(fork__without_an_arena),
 		cmocka_unit_test(take__cancelled),
 		cmocka_unit_test(madvise__clears),
 		cmocka_unit_test(madvise__without_a_descriptor),

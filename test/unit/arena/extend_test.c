@@ -3,8 +3,26 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include "fixture.h"
+#include "hold.h"
+
+static void (*after_look)(void);
+
+/* In place of libc's: a look ends by restoring the signal mask, and then other threads run. */
+int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
+{
+	void (*run)(void) = how == SIG_SETMASK ? after_look : NULL;
+	long err = syscall(SYS_rt_sigprocmask, how, set, old, sizeof(uint64_t));
+
+	if (run) {
+		after_look = NULL;
+		run();
+	}
+	return err ? errno : 0;
+}
 
 struct sleeper {
 	pthread_t t;
@@ -143,6 +161,59 @@ static void generation__extended_by_registrations(void **state)
 	with_and_without_threads(extended__by_registrations);
 }
 
+static _Atomic bool running;
+
+static void *run_with_signals_blocked(void *arg)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, NULL);
+	for (running = true; running;)
+		;
+	return arg;
+}
+
+/* @return the pieces of a range of which a part was registered before. */
+static unsigned pieces(void)
+{
+	uint8_t *p = anon(2 * PAGE);
+	struct arena_hold *h;
+	unsigned n;
+
+	memset(p, 1, 2 * PAGE);
+	arena_release(take(p, PAGE));
+	h = take(p, 2 * PAGE);
+	same(h, p, 2 * PAGE);
+	n = h->npieces;
+	arena_release(h);
+	munmap(p, 2 * PAGE);
+	return n;
+}
+
+/* A look that fails has stopped the process for long, so it is not repeated soon. */
+static void generation__failed_looks_are_rare(void **state)
+{
+	unsigned registrations = 0;
+	struct sleeper s;
+	pthread_t t;
+
+	(void)state;
+	if (arena_writers() == ARENA_WRITERS_SIGNALS)
+		skip(); /* no registration is possible beside such a thread */
+	assert_int_equal(pthread_create(&t, NULL, run_with_signals_blocked, NULL), 0);
+	while (!running)
+		usleep(100);
+	assert_int_equal(pieces(), 2);
+	running = false;
+	pthread_join(t, NULL);
+	start_sleeper(&s);
+	for (; registrations < 1000 && pieces() == 2; registrations++)
+		;
+	assert_in_range(registrations, 100, 999);
+	end_sleeper(&s);
+}
+
 /* A process without other threads gives back what a block does not have any more. */
 static void sweep__returns_what_a_block_had(void **state)
 {
@@ -155,6 +226,44 @@ static void sweep__returns_what_a_block_had(void **state)
 	all(p, 4 * MB, 1);
 	all(p + 4 * MB, 8 * MB, 0);
 	munmap(p, 12 * MB);
+}
+
+static struct sleeper grower;
+static uint8_t *grown;
+
+static void *grow(void *arg)
+{
+	char byte;
+
+	if (read(grower.fd[0], &byte, 1) != 1 || mremap(grown, 4 * MB, 12 * MB, 0) != (void *)grown)
+		return NULL;
+	memset(grown + 4 * MB, 2, 8 * MB);
+	return arg;
+}
+
+static void let_grow(void)
+{
+	end_sleeper(&grower);
+	while (!hold_alone(1)) /* its entry in /proc may outlive it a moment */
+		usleep(100);
+}
+
+/* A thread that ends after the look may have extended a block. */
+static void sweep__leaves_what_grew(void **state)
+{
+	(void)state;
+	grown = anon(12 * MB);
+	munmap(grown + 4 * MB, 8 * MB);
+	memset(grown, 1, 4 * MB);
+	arena_release(take(grown, 4 * MB));
+	assert_int_equal(pipe(grower.fd), 0);
+	assert_int_equal(pthread_create(&grower.t, NULL, grow, NULL), 0);
+	after_look = let_grow;
+	sweep_now(&arena.file[ORDINARY]);
+	assert_null(after_look);
+	all(grown, 4 * MB, 1);
+	all(grown + 4 * MB, 8 * MB, 2);
+	munmap(grown, 12 * MB);
 }
 
 /* Blocks keep away only from each other. */
@@ -206,7 +315,9 @@ int main(void)
 		cmocka_unit_test(generation__extension_moved),
 		cmocka_unit_test(generation__extension_registered),
 		cmocka_unit_test(generation__extended_by_registrations),
+		cmocka_unit_test(generation__failed_looks_are_rare),
 		cmocka_unit_test(sweep__returns_what_a_block_had),
+		cmocka_unit_test(sweep__leaves_what_grew),
 		cmocka_unit_test(generation__heaps_below_blocks),
 		cmocka_unit_test(mremap__clears_what_it_adds),
 	};

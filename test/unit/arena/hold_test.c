@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <ucontext.h>
 #include <cmocka.h>
 #include "hold.h"
@@ -174,6 +175,7 @@ static void held__private_file(void **state)
 
 static _Atomic int interrupted;
 static _Atomic pid_t sleeper_tid;
+static pid_t sleeper_pid;
 static int pipes[2];
 
 static void *sleep_long(void *arg)
@@ -313,7 +315,7 @@ static void still__says_why_memory_stays(void **state)
 	runs_on();
 	dup2(said[1], STDERR_FILENO);
 	for (unsigned i = 0; i < 18; i++)
-		still_begin(true);
+		sweep_now(&arena.file[ORDINARY]);
 	dup2(err, STDERR_FILENO);
 	stop = 1;
 	pthread_join(t, NULL);
@@ -375,6 +377,36 @@ static void signal__all_have_handlers(void **state)
 	alarm(0);
 	assert_int_equal(handled, sent);
 	restore_all(old);
+}
+
+/* No handler of the program runs in a thread that is held: it may write to the memory. */
+static void signal__waits_while_held(void **state)
+{
+	const struct sigaction sa = {.sa_handler = handler};
+	uint8_t *p = anon(PAGE);
+	struct hold h = {.at = (uintptr_t)p, .len = PAGE};
+	struct sigaction old;
+	pthread_t t;
+
+	(void)state;
+	open_with(ONLY(ARENA_WRITERS_SIGNALS));
+	sigaction(SIGUSR1, &sa, &old);
+	stop = handled = 0;
+	assert_int_equal(pthread_create(&t, NULL, run, NULL), 0);
+	runs_on();
+	assert_int_equal(hold_begin(&h), 0);
+	assert_int_equal(pthread_kill(t, SIGUSR1), 0);
+	stands_still();
+	assert_int_equal(handled, 0);
+	hold_end(&h, false);
+	while (!handled) /* the test's limit of time ends this */
+		usleep(100);
+	runs_on();
+	stop = 1;
+	pthread_join(t, NULL);
+	sigaction(SIGUSR1, &old, NULL);
+	hold_close();
+	munmap(p, PAGE);
 }
 
 #define SMALL 1024
@@ -482,6 +514,72 @@ static void nudge__waiters_for_the_page(void **state)
 	close(fd);
 }
 
+static void *wait_an_hour(void *arg)
+{
+	const struct timespec hour = {.tv_sec = 3600};
+
+	sleeper_tid = gettid();
+	while (!*(volatile uint32_t *)arg)
+		syscall(SYS_futex, arg, FUTEX_WAIT, 0, &hour, NULL, 0);
+	return NULL;
+}
+
+static bool shows(pid_t tid, const char *file, const char *what)
+{
+	char text[512] = "";
+	int fd;
+
+	snprintf(text, sizeof(text), "/proc/%d/task/%d/%s", sleeper_pid, tid, file);
+	fd = open(text, O_RDONLY | O_CLOEXEC);
+	memset(text, 0, sizeof(text));
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) < 0)
+		_exit(1);
+	close(fd);
+	return strstr(text, what);
+}
+
+/* Stops this process, by a child, until its thread @p tid has stopped. */
+static void stop_until_stopped(pid_t tid)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		kill(sleeper_pid, SIGSTOP);
+		while (!shows(tid, "stat", ") T"))
+			usleep(100);
+		kill(sleeper_pid, SIGCONT);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* The kernel continues some calls by another one, whose arguments do not show the futex. */
+static void nudge__waiters_that_were_stopped(void **state)
+{
+	int dir = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	uint8_t *p = anon(PAGE);
+	uintptr_t at = (uintptr_t)p;
+	char call[16];
+	pthread_t t;
+
+	(void)state;
+	sleeper_pid = getpid();
+	sleeper_tid = 0;
+	assert_int_equal(pthread_create(&t, NULL, wait_an_hour, p), 0);
+	while (!sleeper_tid || thread_waits(dir, sleeper_tid, at, at + 1) != THREAD_WAITS)
+		usleep(100);
+	stop_until_stopped(sleeper_tid);
+	snprintf(call, sizeof(call), "%d 0x", SYS_restart_syscall);
+	while (!shows(sleeper_tid, "syscall", call)) /* the test's limit of time ends this */
+		usleep(100);
+	assert_int_equal(thread_waits(dir, sleeper_tid, at, at + 1), THREAD_WAITS);
+	*(volatile uint32_t *)p = 1;
+	futex(p, FUTEX_WAKE, 1);
+	pthread_join(t, NULL);
+	close(dir);
+	munmap(p, PAGE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -498,8 +596,10 @@ int main(void)
 		cmocka_unit_test(still__signals_blocked),
 		cmocka_unit_test(still__says_why_memory_stays),
 		cmocka_unit_test(signal__all_have_handlers),
+		cmocka_unit_test(signal__waits_while_held),
 		cmocka_unit_test(signal__on_the_signal_stack),
 		cmocka_unit_test(nudge__waiters_for_the_page),
+		cmocka_unit_test(nudge__waiters_that_were_stopped),
 	};
 
 	if (getenv("MESON_EXE_WRAPPER"))
