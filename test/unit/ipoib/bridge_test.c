@@ -347,9 +347,41 @@ static void look_for__packets_to_nobody(void **state)
 	assert_non_null(sends(frame, ETHER_HLEN + IP6_HLEN, &tx));
 	assert_true(nd_read(&nd, tx.at + IPOIB_HLEN, tx.len - IPOIB_HLEN, IPOIB_ND_UNITS));
 	assert_memory_equal(nd.target, peer, 16);
-	assert_memory_equal(tx.at + IPOIB_HLEN + IP6_SRC, ip6, 16);
 	assert_int_equal(host_count(&l, 0, IPOIB_NO_NEIGH), 5);
 	assert_int_equal(host_count(&l, 0, IPOIB_PROBES_SENT), 2);
+}
+
+/* A program without privileges sends from @p ip6 to a peer that is not known, and the peer answers.
+ * @return the source of the solicitation */
+static const uint8_t *looked_for_from(uint8_t *frame)
+{
+	static const uint8_t nobody[6] = {2, 9}, peer[16] = {0xFD, 8, [15] = 9};
+	struct ipoib_tx tx;
+
+	l.now += IPOIB_LOOK_NS;
+	memset(frame, 0, ROOM);
+	ether(frame, nobody, two, IPOIB_IP6);
+	frame[ETHER_HLEN] = 0x60;
+	memcpy(frame + ETHER_HLEN + IP6_SRC, ip6, 16);
+	memcpy(frame + ETHER_HLEN + IP6_DST, peer, 16);
+	assert_non_null(sends(frame, ETHER_HLEN + IP6_HLEN, &tx));
+	assert_int_equal(get_be16(tx.at), IPOIB_IP6);
+	return tx.at + IPOIB_HLEN + IP6_SRC;
+}
+
+/* Peers take the source of a solicitation to be at our link-layer address (RFC 4861 7.2.3). */
+static void look_for__claims_nothing(void **state)
+{
+	static const uint8_t host[16] = {0xFD, 8, [15] = 1}, peer[16] = {0xFD, 8, [15] = 2};
+	uint8_t frame[ROOM], room[IPOIB_SEARCH_MAX], made_up[16];
+	struct ipoib_frame f;
+
+	memcpy(made_up, looked_for_from(frame), 16);
+	assert_int_equal(get_be64(made_up), 0xFE80ull << 48);
+	ip6_to(made_up); /* the answer */
+	assert_false(ipoib_search(l.host[0].s, room, l.now, &f));
+	solicit_from(frame, one, host, peer);
+	assert_memory_equal(looked_for_from(frame), host, 16);
 }
 
 /* A frame that answers a search. @return whether anything left for the wire */
@@ -466,6 +498,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(loop__ends, setup, teardown),
 		cmocka_unit_test_setup_teardown(probe__source, setup, teardown),
 		cmocka_unit_test_setup_teardown(look_for__packets_to_nobody, setup, teardown),
+		cmocka_unit_test_setup_teardown(look_for__claims_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(search__by_arp, setup, teardown),
 		cmocka_unit_test_setup_teardown(search__by_nd, setup, teardown),
 		cmocka_unit_test_setup_teardown(flood__is_counted, setup, teardown),
