@@ -439,6 +439,15 @@ static void seen_here(struct ipoib *s, const uint8_t mac[6], const uint8_t *ip, 
 	s->count[IPOIB_DISPLACED] += station_seen(&s->stations, mac, ip, ip_len);
 }
 
+/* An ARP message; a probe tells the address that its sender looks for duplicates of (RFC 5227
+ * 2.1.1). */
+static void arp_seen(struct ipoib *s, const uint8_t mac[6], const uint8_t *arp)
+{
+	bool is_probe = is_zero(arp + ARP_ETH_SENDER_IP, 4);
+
+	seen_here(s, mac, arp + (is_probe ? ARP_ETH_TARGET_IP : ARP_ETH_SENDER_IP), 4);
+}
+
 /* A frame that may be of another host on the bridge that the netdev is a port of. */
 static bool from_bridge(struct ipoib *s, const uint8_t *frame, uint32_t len, uint16_t type)
 {
@@ -451,7 +460,7 @@ static bool from_bridge(struct ipoib *s, const uint8_t *frame, uint32_t len, uin
 	else if (type == IPOIB_IP6)
 		seen_here(s, src, ip + IP6_SRC, 16);
 	else if (type == IPOIB_ARP && len >= ETHER_HLEN + ARP_ETH_LEN)
-		seen_here(s, src, ip + ARP_ETH_SENDER_IP, 4);
+		arp_seen(s, src, ip);
 	return true;
 }
 
@@ -770,7 +779,7 @@ static bool nd_in(struct ipoib *s, struct arrival *a, uint32_t *len)
 }
 
 /* The MAC that a datagram to our QP is for. The answer to a probe for duplicates (RFC 5227) does
- * not name whom it is for: anybody here may have asked. */
+ * not name whom it is for: anybody here may have asked, if there is more than the netdev's host. */
 static const uint8_t *destination_here(struct ipoib *s, const uint8_t *packet, uint16_t type)
 {
 	static const uint8_t everybody[6] = {0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
@@ -780,7 +789,9 @@ static const uint8_t *destination_here(struct ipoib *s, const uint8_t *packet, u
 	if (type == IPOIB_IP4)
 		return local_mac(s, packet + IP4_DST, 4);
 	packet += ARP_ETH_TARGET_IP;
-	return is_zero(packet, 4) ? everybody : local_mac(s, packet, 4);
+	if (is_zero(packet, 4) && s->stations.others)
+		return everybody;
+	return local_mac(s, packet, 4);
 }
 
 /* Groups' MACs are those of Ethernet: RFC 1112 6.4, RFC 2464 7. */

@@ -150,6 +150,8 @@ static void arp__is_answered_to_whom_it_names(void **state)
 	uint8_t frame[ROOM], s[6], t[6];
 	struct arp a;
 
+	arp_to((uint8_t[4]){0}, 2); /* without a bridge its kernel must see that it is for itself */
+	assert_memory_equal(l.host[0].last, l.host[0].cfg.mac, 6);
 	arp_from(frame, one, ip4, ARP_REQUEST);
 	arp_to(ip4, 2);
 	assert_memory_equal(l.host[0].last, one, 6);
@@ -431,6 +433,28 @@ static void search__by_arp(void **state)
 	assert_int_equal(host_count(&l, 0, IPOIB_NO_NEIGH), 0);
 }
 
+/* A host that looks for duplicates of its address (RFC 5227 2.1.1) would take a search for that
+ * for another's probe, and give it up. */
+static void search__not_for_what_is_probed_here(void **state)
+{
+	uint8_t frame[ROOM] = {0}, room[IPOIB_SEARCH_MAX];
+	struct arp a = {.op = ARP_REQUEST, .target_ip = {10, 0, 0, 60}};
+	struct ipoib_frame f;
+	struct ipoib_tx tx;
+
+	ether(frame, everybody, one, IPOIB_ARP);
+	arp_write_eth(frame + ETHER_HLEN, &a, one, everybody);
+	sends(frame, ETHER_HLEN + ARP_ETH_LEN, &tx);
+	assert_memory_equal(ip_to(a.target_ip), one, 6);
+	assert_false(ipoib_search(l.host[0].s, room, l.now, &f));
+	arp_from(frame, two, a.target_ip, ARP_REQUEST);
+	assert_memory_equal(ip_to(a.target_ip), two, 6);
+	arp_write_eth(frame + ETHER_HLEN, &a, one, everybody);
+	ether(frame, everybody, one, IPOIB_ARP);
+	sends(frame, ETHER_HLEN + ARP_ETH_LEN, &tx); /* it takes none away */
+	assert_memory_equal(ip_to(a.target_ip), two, 6);
+}
+
 static void search__by_nd(void **state)
 {
 	static const uint8_t ip[16] = {0xFD, 8, [12] = 1, 0x60, 0x61, 0x62},
@@ -500,6 +524,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(look_for__packets_to_nobody, setup, teardown),
 		cmocka_unit_test_setup_teardown(look_for__claims_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(search__by_arp, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			search__not_for_what_is_probed_here, setup, teardown),
 		cmocka_unit_test_setup_teardown(search__by_nd, setup, teardown),
 		cmocka_unit_test_setup_teardown(flood__is_counted, setup, teardown),
 		cmocka_unit_test_setup_teardown(another_mac__is_not_bridged, setup, teardown),
