@@ -29,18 +29,14 @@ static void list_hosts(struct rib_hosts *to, const struct station_table *t, bool
 	}
 }
 
-bool rib_hosts_publish(struct rib *r)
+void rib_hosts_publish(struct rib *r)
 {
 	const struct station_table *t = ipoib_stations(r->ipoib);
 
-	if (r->hosts.changes == t->changes)
-		return false;
-	r->hosts.changes = t->changes;
 	r->hosts.n = 0;
 	list_hosts(&r->hosts, t, false);
 	r->hosts.others = r->hosts.n;
 	list_hosts(&r->hosts, t, true);
-	return true;
 }
 
 static int take_master(const struct nlmsghdr *h, void *arg)

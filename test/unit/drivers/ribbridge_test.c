@@ -117,12 +117,11 @@ static int begin(void **state)
 	station_claim(t, own, ip, 16);
 	put_be32(ip + 12, 0x222222);
 	station_claim(t, other, ip, 16);
-	assert_true(rib_hosts_publish(&r));
-	assert_false(rib_hosts_publish(&r));
+	rib_hosts_publish(&r);
 	put_be32(ip + 12, 0x333333);
 	station_claim(t, own, ip, 16);
 	station_claim(t, other, ip, 16);
-	assert_true(rib_hosts_publish(&r));
+	rib_hosts_publish(&r);
 	return 0;
 }
 
