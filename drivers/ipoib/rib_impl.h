@@ -22,8 +22,11 @@
  *  that is read here ROCI_GRH_LEN stay free. */
 #define RIB_SLOT   4352u
 #define RIB_GROUPS 256u
-#define RIB_JOBS   NEIGH_MAX
-#define RIB_HOSTS  1024u /* STATION_MAX */
+/** Of these, in which the hosts of a bridge are solicited: the youngest hosts'. They leave room for
+ *  the groups that hosts join. */
+#define RIB_HOST_GROUPS 192u
+#define RIB_JOBS	NEIGH_MAX
+#define RIB_HOSTS	1024u /* STATION_MAX */
 /** Peers that the kernel is asked for at a time. */
 #define RIB_ASKING 64u
 /** In the wr_id of a receive, beside its slot: of a failed completion nothing else is known. */
