@@ -19,28 +19,37 @@ static void add_last(struct rib_hosts *to, const struct station *s)
 	memcpy(to->ip6[to->n++], s->at.ip, 16);
 }
 
+static const struct station *station_of(const struct list *age)
+{
+	return container_of(age, struct station, age);
+}
+
+/* The youngest first, of both lists of the table: entries of hosts that are gone stay in it. */
 static void list_hosts(struct rib_hosts *to, const struct station_table *t, bool own)
 {
-	for (unsigned i = 0; i < STATION_MAX; i++) {
-		const struct station *s = &t->entry[i];
+	const struct list *seen = t->seen.prev, *claimed = t->claimed.prev;
 
-		if (s->used && s->at.len == 16 && !memcmp(s->mac, t->own, 6) == own)
+	while (seen != &t->seen || claimed != &t->claimed) {
+		bool is_seen = claimed == &t->claimed ||
+			       (seen != &t->seen &&
+				       station_of(seen)->touched > station_of(claimed)->touched);
+		const struct list **from = is_seen ? &seen : &claimed;
+		const struct station *s = station_of(*from);
+
+		*from = (*from)->prev;
+		if (s->at.len == 16 && !memcmp(s->mac, t->own, 6) == own)
 			add_last(to, s);
 	}
 }
 
-bool rib_hosts_publish(struct rib *r)
+void rib_hosts_publish(struct rib *r)
 {
 	const struct station_table *t = ipoib_stations(r->ipoib);
 
-	if (r->hosts.changes == t->changes)
-		return false;
-	r->hosts.changes = t->changes;
 	r->hosts.n = 0;
 	list_hosts(&r->hosts, t, false);
 	r->hosts.others = r->hosts.n;
 	list_hosts(&r->hosts, t, true);
-	return true;
 }
 
 static int take_master(const struct nlmsghdr *h, void *arg)
@@ -113,12 +122,14 @@ void rib_hosts_groups(struct rib *r, struct rib_groups *to)
 	struct snooped s = {.rib = r, .to = to};
 	const struct br_port_msg m = {.family = PF_BRIDGE};
 	static _Thread_local struct rib_hosts hosts;
+	uint32_t most = to->n + RIB_HOST_GROUPS, n;
 	uint8_t group[16];
 
 	pthread_mutex_lock(&r->lock);
 	hosts = r->hosts;
 	pthread_mutex_unlock(&r->lock);
-	for (uint32_t i = 0; i < (to->master ? hosts.n : hosts.others); i++) {
+	n = to->master ? hosts.n : hosts.others;
+	for (uint32_t i = 0; i < n && to->n < most; i++) {
 		nd_group_of(group, hosts.ip6[i]);
 		rib_groups_add(r, to, group, sizeof(group));
 	}

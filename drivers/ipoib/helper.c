@@ -9,7 +9,9 @@
 #include "bits.h"
 #include "rib_impl.h"
 
-/* Where the kernel does not tell of memberships they are read again and again. */
+/* Where the kernel does not tell of memberships they are read again and again. So are the hosts of
+ * a bridge: each packet may be of another, and none may make the port join and leave groups faster.
+ */
 #define READ_MS 1000
 /* Changes that follow each other within this time are read together: whoever changes netdevs
  * without a pause, in a container for example, does not keep the thread busy. */
@@ -191,8 +193,7 @@ void *rib_help(void *arg)
 	asking.n = 0;
 	asking.begin_next = 0;
 	while (atomic_load(&r->helping)) {
-		if (rib_now_ms() >= due || atomic_load(&r->asked_port) ||
-			atomic_exchange(&r->new_hosts, false)) {
+		if (rib_now_ms() >= due || atomic_load(&r->asked_port)) {
 			due = rib_now_ms() + READ_MS;
 			follow(r, &joined);
 		}

@@ -304,7 +304,6 @@ static void take_answers(struct rib *r, uint64_t now)
 static void publish(struct rib *r, bool up)
 {
 	const uint64_t *session = ipoib_counts(r->ipoib);
-	bool new_hosts;
 
 	pthread_mutex_lock(&r->lock);
 	ipoib_set_mac(r->ipoib, r->mac);
@@ -321,12 +320,8 @@ static void publish(struct rib *r, bool up)
 		memcpy(r->view.gid, r->q.own.gid, 16);
 	}
 	memcpy(r->view.name, r->name, sizeof(r->name));
-	new_hosts = rib_hosts_publish(r);
+	rib_hosts_publish(r);
 	pthread_mutex_unlock(&r->lock);
-	if (!new_hosts)
-		return;
-	atomic_store(&r->new_hosts, true);
-	rib_wake(r->wake_helper);
 }
 
 /* The helper asks rocid for the changes, which may be busy with a question for some seconds. */
@@ -467,8 +462,7 @@ static void begin(struct rib *r)
 	r->merge.n = r->nspent = 0;
 	r->published = 0;
 	r->failed = r->gone = false;
-	r->hosts.changes = r->hosts.others = r->hosts.n = 0;
-	atomic_store(&r->new_hosts, false);
+	r->hosts.others = r->hosts.n = 0;
 	atomic_store(&r->ngroups, 0);
 	atomic_store(&r->missing, 0);
 	atomic_store(&r->asked_port, true); /* what has changed meanwhile came without an event */

@@ -22,8 +22,11 @@
  *  that is read here ROCI_GRH_LEN stay free. */
 #define RIB_SLOT   4352u
 #define RIB_GROUPS 256u
-#define RIB_JOBS   NEIGH_MAX
-#define RIB_HOSTS  1024u /* STATION_MAX */
+/** Of these, in which the hosts of a bridge are solicited: the youngest hosts'. They leave room for
+ *  the groups that hosts join. */
+#define RIB_HOST_GROUPS 192u
+#define RIB_JOBS	NEIGH_MAX
+#define RIB_HOSTS	1024u /* STATION_MAX */
 /** Peers that the kernel is asked for at a time. */
 #define RIB_ASKING 64u
 /** In the wr_id of a receive, beside its slot: of a failed completion nothing else is known. */
@@ -84,7 +87,6 @@ struct rib_asking {
 
 /** IPv6 addresses of the netdev's side, as the packet thread has seen them. */
 struct rib_hosts {
-	uint32_t changes;   /* as the table was; the packet thread's */
 	uint32_t others, n; /* those at other MACs than the netdev's come first */
 	uint8_t ip6[RIB_HOSTS][16];
 };
@@ -122,7 +124,6 @@ struct rib {
 	struct rib_jobs asked, asked_groups, answered; /* under lock */
 	struct rib_jobs unused;			       /* likewise: handles to be destroyed */
 	struct rib_hosts hosts;			       /* likewise */
-	_Atomic bool new_hosts;			       /* the helper is to read them */
 	uint32_t questions;  /* without an answer so far: at most RIB_JOBS */
 	char said[RIB_SAID]; /* last sentence on stderr */
 	/* for rib_look(): written by the packet thread, under lock */
@@ -272,9 +273,10 @@ bool rib_ask_kernel(uint16_t type, uint16_t flags, const void *head, size_t len,
 
 /* bridge.c */
 
-/** Copies the addresses that lib/ipoib knows, under the lock. @return whether they have changed.
- *  The packet thread. */
-bool rib_hosts_publish(struct rib *r);
+/** Copies the addresses that lib/ipoib knows, the youngest first; under the lock. The packet
+ * thread.
+ */
+void rib_hosts_publish(struct rib *r);
 
 /** @return the index of the netdev whose port the netdev is; 0: none. */
 uint32_t rib_master(const struct rib *r);

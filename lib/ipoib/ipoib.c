@@ -24,6 +24,7 @@ struct ipoib {
 	bool has_ip6;
 	uint8_t ip6[16];	  /* the kernel's, as its last messages say */
 	uint8_t wire_mac[6];	  /* by which peers know us */
+	uint8_t made_up[16];	  /* link-local address that nobody has */
 	uint64_t look_next;	  /* for the IP address of a packet to nobody, at the earliest */
 	uint64_t search_next;	  /* likewise, for one of this side */
 	struct station_ip wanted; /* that; len 0: none */
@@ -44,6 +45,16 @@ size_t ipoib_size(void)
 	return sizeof(struct ipoib);
 }
 
+/* As RFC 4291, appendix A, makes one of a MAC. */
+static void make_up_address(uint8_t ip[16], const uint8_t mac[6])
+{
+	put_be64(ip, 0xFE80ull << 48);
+	memcpy(ip + 8, mac, 3);
+	put_be16(ip + 11, 0xFFFE);
+	memcpy(ip + 13, mac + 3, 3);
+	ip[8] ^= 2;
+}
+
 struct ipoib *ipoib_init(void *room, const struct ipoib_config *cfg)
 {
 	struct ipoib *s = room;
@@ -61,6 +72,7 @@ struct ipoib *ipoib_init(void *room, const struct ipoib_config *cfg)
 	}
 	neigh_init(&s->table, &cfg->seed);
 	neigh_mac(s->wire_mac, &cfg->own);
+	make_up_address(s->made_up, s->wire_mac);
 	station_init(&s->stations, &cfg->seed, cfg->mac);
 	return s;
 }
@@ -274,10 +286,12 @@ static struct neigh *arp_probe(struct ipoib *s, const uint8_t ip[4], struct ipoi
 	return group_of(s, mgid);
 }
 
-/* From an address of the kernel: without one it would be a claim of the peer's (DAD). */
-static struct neigh *nd_probe(
-	struct ipoib *s, const uint8_t source[16], const uint8_t ip[16], struct ipoib_tx *tx)
+/* From an address that ND has claimed here: the peer takes it to be at our link-layer address (RFC
+ * 4861 7.2.3). Without one from an address that nobody has: from none it would be a claim of the
+ * peer's (DAD). */
+static struct neigh *nd_probe(struct ipoib *s, const uint8_t ip[16], struct ipoib_tx *tx)
 {
+	const uint8_t *source = s->has_ip6 ? s->ip6 : s->made_up;
 	uint8_t mgid[16], group[16];
 
 	ipoib_header_put(tx->at, IPOIB_IP6);
@@ -296,7 +310,7 @@ static struct neigh *write_probe(struct ipoib *s, struct neigh *n, struct ipoib_
 
 	if (n->nip4 && (n->probes & 1 || !nd))
 		return arp_probe(s, n->ip4[n->asked4++ % n->nip4], tx);
-	return nd ? nd_probe(s, s->ip6, n->ip6[n->asked6++ % n->nip6], tx) : NULL;
+	return nd ? nd_probe(s, n->ip6[n->asked6++ % n->nip6], tx) : NULL;
 }
 
 /* @return whether there is a probe to send. */
@@ -425,6 +439,15 @@ static void seen_here(struct ipoib *s, const uint8_t mac[6], const uint8_t *ip, 
 	s->count[IPOIB_DISPLACED] += station_seen(&s->stations, mac, ip, ip_len);
 }
 
+/* An ARP message; a probe tells the address that its sender looks for duplicates of (RFC 5227
+ * 2.1.1). */
+static void arp_seen(struct ipoib *s, const uint8_t mac[6], const uint8_t *arp)
+{
+	bool is_probe = is_zero(arp + ARP_ETH_SENDER_IP, 4);
+
+	seen_here(s, mac, arp + (is_probe ? ARP_ETH_TARGET_IP : ARP_ETH_SENDER_IP), 4);
+}
+
 /* A frame that may be of another host on the bridge that the netdev is a port of. */
 static bool from_bridge(struct ipoib *s, const uint8_t *frame, uint32_t len, uint16_t type)
 {
@@ -437,7 +460,7 @@ static bool from_bridge(struct ipoib *s, const uint8_t *frame, uint32_t len, uin
 	else if (type == IPOIB_IP6)
 		seen_here(s, src, ip + IP6_SRC, 16);
 	else if (type == IPOIB_ARP && len >= ETHER_HLEN + ARP_ETH_LEN)
-		seen_here(s, src, ip + ARP_ETH_SENDER_IP, 4);
+		arp_seen(s, src, ip);
 	return true;
 }
 
@@ -493,28 +516,26 @@ static bool nd_out(struct ipoib *s, uint8_t *ip6, uint32_t len, struct ipoib_tx 
 
 /* A packet to a MAC that no peer has is lost. A host on a bridge may have learned that MAC before
  * this session began, and not ask again for half a minute: its IP address is asked for here, in
- * place of the packet; but not one of this side, which the bridge does not know the way to. */
+ * place of the packet; but not one of this side, which the bridge does not know the way to. The
+ * packet's source is not used: it may be any, and would become a claim. */
 static bool look_for(
 	struct ipoib *s, uint8_t *frame, uint16_t type, uint64_t now, struct ipoib_tx *tx)
 {
 	unsigned ip_len = type == IPOIB_IP6 ? 16 : 4;
-	uint8_t source[16], ip[16];
+	uint8_t ip[16];
 
 	if (!memcmp(frame, s->wire_mac, 6)) /* the answer to a search: it has been seen */
 		return false;
 	drop(s, IPOIB_NO_NEIGH);
 	if ((type != IPOIB_IP6 && type != IPOIB_IP4) || now < s->look_next)
 		return false;
-	memcpy(source, frame + ETHER_HLEN + (ip_len == 16 ? IP6_SRC : IP4_SRC), ip_len);
 	memcpy(ip, frame + ETHER_HLEN + (ip_len == 16 ? IP6_DST : IP4_DST), ip_len);
-	if (!is_unicast(ip, ip_len) || !is_unicast(source, ip_len) ||
-		station_mac(&s->stations, ip, ip_len))
+	if (!is_unicast(ip, ip_len) || station_mac(&s->stations, ip, ip_len))
 		return false;
 	s->look_next = now + IPOIB_LOOK_NS;
 	s->count[IPOIB_PROBES_SENT]++;
 	tx->at = frame;
-	return send_to(
-		s, ip_len == 16 ? nd_probe(s, source, ip, tx) : arp_probe(s, ip, tx), now, tx);
+	return send_to(s, ip_len == 16 ? nd_probe(s, ip, tx) : arp_probe(s, ip, tx), now, tx);
 }
 
 bool ipoib_from_kernel(
@@ -645,6 +666,12 @@ static bool may_claim(struct ipoib *s, const struct arrival *a, const struct ipo
 	return true;
 }
 
+/* Answers to a probe from there are for nobody. */
+static bool is_made_up(const struct ipoib *s, const uint8_t *ip, unsigned ip_len)
+{
+	return ip_len == 16 && !memcmp(ip, s->made_up, 16);
+}
+
 /* The MAC of an IP address of this side; that of the netdev if none is known. */
 static const uint8_t *local_mac(struct ipoib *s, const uint8_t *ip, unsigned ip_len)
 {
@@ -655,7 +682,7 @@ static const uint8_t *local_mac(struct ipoib *s, const uint8_t *ip, unsigned ip_
 	mac = station_mac(&s->stations, ip, ip_len);
 	if (mac)
 		return mac;
-	if (!s->wanted.len && is_unicast(ip, ip_len)) {
+	if (!s->wanted.len && is_unicast(ip, ip_len) && !is_made_up(s, ip, ip_len)) {
 		s->wanted.len = ip_len;
 		memcpy(s->wanted.ip, ip, ip_len);
 	}
@@ -674,20 +701,16 @@ static uint32_t search_by_arp(const struct ipoib *s, uint8_t *frame)
 	return ETHER_HLEN + ARP_ETH_LEN;
 }
 
-/* From a link-local address that nobody has (RFC 4291, appendix A): without one it would be a claim
- * (DAD). */
+/* From an address that nobody has: from none it would be a claim (DAD). */
 static uint32_t search_by_nd(struct ipoib *s, uint8_t *frame)
 {
-	uint8_t source[16] = {0xFE, 0x80, [11] = 0xFF, 0xFE}, group[16];
+	uint8_t group[16];
 
-	memcpy(source + 8, s->wire_mac, 3);
-	memcpy(source + 13, s->wire_mac + 3, 3);
-	source[8] ^= 2;
 	nd_group_of(group, s->wanted.ip);
 	frame[0] = frame[1] = 0x33;
 	memcpy(frame + 2, group + 12, 4);
 	put_be16(frame + ETHER_TYPE, IPOIB_IP6);
-	nd_solicit(s->copy, source, s->wanted.ip, &s->cfg.own);
+	nd_solicit(s->copy, s->made_up, s->wanted.ip, &s->cfg.own);
 	return ETHER_HLEN + nd_write(frame + ETHER_HLEN, IPOIB_SEARCH_MAX - ETHER_HLEN, s->copy,
 				    ND_ETH_UNITS, s->wire_mac);
 }
@@ -756,7 +779,7 @@ static bool nd_in(struct ipoib *s, struct arrival *a, uint32_t *len)
 }
 
 /* The MAC that a datagram to our QP is for. The answer to a probe for duplicates (RFC 5227) does
- * not name whom it is for: anybody here may have asked. */
+ * not name whom it is for: anybody here may have asked, if there is more than the netdev's host. */
 static const uint8_t *destination_here(struct ipoib *s, const uint8_t *packet, uint16_t type)
 {
 	static const uint8_t everybody[6] = {0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
@@ -766,7 +789,9 @@ static const uint8_t *destination_here(struct ipoib *s, const uint8_t *packet, u
 	if (type == IPOIB_IP4)
 		return local_mac(s, packet + IP4_DST, 4);
 	packet += ARP_ETH_TARGET_IP;
-	return is_zero(packet, 4) ? everybody : local_mac(s, packet, 4);
+	if (is_zero(packet, 4) && s->stations.others)
+		return everybody;
+	return local_mac(s, packet, 4);
 }
 
 /* Groups' MACs are those of Ethernet: RFC 1112 6.4, RFC 2464 7. */

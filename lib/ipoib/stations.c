@@ -67,11 +67,6 @@ static bool is_other(const struct station_table *t, const struct station *s)
 	return memcmp(s->mac, t->own, 6) != 0;
 }
 
-static void change(struct station_table *t, const struct station *s)
-{
-	t->changes += s->at.len == sizeof(s->at.ip);
-}
-
 static void touch(struct station_table *t, struct station *s)
 {
 	s->touched = ++t->clock;
@@ -87,7 +82,6 @@ static void leave_mac(struct station_table *t, struct station *s)
 
 static void remove_entry(struct station_table *t, struct station *s)
 {
-	change(t, s);
 	leave_mac(t, s);
 	list_del(&s->by_ip);
 	list_del(&s->age);
@@ -171,7 +165,6 @@ static bool place(struct station_table *t, struct station *s, const struct stati
 			leave_mac(t, s);
 		else
 			s = add(t, at);
-		change(t, s);
 		join_mac(t, s, mac);
 	}
 	if (claimed) {

@@ -44,9 +44,8 @@ struct station {
 
 struct station_table {
 	struct hash_seed seed;
-	uint8_t own[6];	  /* MAC of the netdev */
-	uint32_t others;  /* addresses at other MACs */
-	uint32_t changes; /* of the IPv6 addresses that are known, and of their MACs */
+	uint8_t own[6];	 /* MAC of the netdev */
+	uint32_t others; /* addresses at other MACs */
 	uint64_t clock;
 	struct list ip[STATION_BUCKETS], mac[STATION_BUCKETS];
 	struct list free, seen, claimed;

@@ -20,7 +20,7 @@
 #define BRIDGE	4u
 #define ANOTHER 5u
 #define PORT	6u
-#define GROUPS	8u
+#define GROUPS	(RIB_HOST_GROUPS + 8u)
 
 static const uint8_t own[6] = {2, 0, 0, 0, 0, 1}, other[6] = {2, 0xAA};
 static const uint8_t ip4[4] = {10, 0, 0, 1};
@@ -117,12 +117,11 @@ static int begin(void **state)
 	station_claim(t, own, ip, 16);
 	put_be32(ip + 12, 0x222222);
 	station_claim(t, other, ip, 16);
-	assert_true(rib_hosts_publish(&r));
-	assert_false(rib_hosts_publish(&r));
+	rib_hosts_publish(&r);
 	put_be32(ip + 12, 0x333333);
 	station_claim(t, own, ip, 16);
 	station_claim(t, other, ip, 16);
-	assert_true(rib_hosts_publish(&r));
+	rib_hosts_publish(&r);
 	return 0;
 }
 
@@ -145,8 +144,8 @@ static void rib_hosts_groups__without_a_bridge(void **state)
 {
 	rib_hosts_groups(&r, &groups);
 	assert_int_equal(groups.n, 2);
-	assert_string_equal(joined[0], "ff02::1:ff22:2222");
-	assert_string_equal(joined[1], "ff02::1:ff33:3333");
+	assert_string_equal(joined[0], "ff02::1:ff33:3333");
+	assert_string_equal(joined[1], "ff02::1:ff22:2222");
 }
 
 static void rib_hosts_groups__of_a_bridge(void **state)
@@ -159,12 +158,42 @@ static void rib_hosts_groups__of_a_bridge(void **state)
 	assert_string_equal(joined[4], "ff15::1");
 }
 
+/* Hosts that are gone stay in the table: the youngest are solicited, and groups that hosts join
+ * have room. A packet makes a host young, too. */
+static void rib_hosts_groups__of_the_youngest(void **state)
+{
+	struct station_table *t = (struct station_table *)ipoib_stations(r.ipoib);
+	uint8_t ip[16] = {0xFD, 9}, mac[6] = {2, 0xBB};
+
+	for (uint32_t i = 1; i <= 300; i++) {
+		put_be32(ip + 12, i);
+		put_be32(mac + 2, i);
+		if (i % 2)
+			station_claim(t, mac, ip, 16);
+		else
+			station_seen(t, mac, ip, 16);
+	}
+	put_be32(ip + 12, 7);
+	put_be32(mac + 2, 7);
+	station_seen(t, mac, ip, 16);
+	rib_hosts_publish(&r);
+	groups.master = BRIDGE;
+	rib_hosts_groups(&r, &groups);
+	assert_int_equal(groups.n, RIB_HOST_GROUPS + 2);
+	assert_string_equal(joined[0], "ff02::1:ff00:7");
+	assert_string_equal(joined[1], "ff02::1:ff00:12c");
+	assert_string_equal(joined[2], "ff02::1:ff00:12b");
+	assert_string_equal(joined[RIB_HOST_GROUPS - 1], "ff02::1:ff00:6e");
+	assert_string_equal(joined[RIB_HOST_GROUPS], "239.1.2.3");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(rib_master__of_a_port, begin, finish),
 		cmocka_unit_test_setup_teardown(rib_hosts_groups__without_a_bridge, begin, finish),
 		cmocka_unit_test_setup_teardown(rib_hosts_groups__of_a_bridge, begin, finish),
+		cmocka_unit_test_setup_teardown(rib_hosts_groups__of_the_youngest, begin, finish),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -150,6 +150,8 @@ static void arp__is_answered_to_whom_it_names(void **state)
 	uint8_t frame[ROOM], s[6], t[6];
 	struct arp a;
 
+	arp_to((uint8_t[4]){0}, 2); /* without a bridge its kernel must see that it is for itself */
+	assert_memory_equal(l.host[0].last, l.host[0].cfg.mac, 6);
 	arp_from(frame, one, ip4, ARP_REQUEST);
 	arp_to(ip4, 2);
 	assert_memory_equal(l.host[0].last, one, 6);
@@ -347,9 +349,41 @@ static void look_for__packets_to_nobody(void **state)
 	assert_non_null(sends(frame, ETHER_HLEN + IP6_HLEN, &tx));
 	assert_true(nd_read(&nd, tx.at + IPOIB_HLEN, tx.len - IPOIB_HLEN, IPOIB_ND_UNITS));
 	assert_memory_equal(nd.target, peer, 16);
-	assert_memory_equal(tx.at + IPOIB_HLEN + IP6_SRC, ip6, 16);
 	assert_int_equal(host_count(&l, 0, IPOIB_NO_NEIGH), 5);
 	assert_int_equal(host_count(&l, 0, IPOIB_PROBES_SENT), 2);
+}
+
+/* A program without privileges sends from @p ip6 to a peer that is not known, and the peer answers.
+ * @return the source of the solicitation */
+static const uint8_t *looked_for_from(uint8_t *frame)
+{
+	static const uint8_t nobody[6] = {2, 9}, peer[16] = {0xFD, 8, [15] = 9};
+	struct ipoib_tx tx;
+
+	l.now += IPOIB_LOOK_NS;
+	memset(frame, 0, ROOM);
+	ether(frame, nobody, two, IPOIB_IP6);
+	frame[ETHER_HLEN] = 0x60;
+	memcpy(frame + ETHER_HLEN + IP6_SRC, ip6, 16);
+	memcpy(frame + ETHER_HLEN + IP6_DST, peer, 16);
+	assert_non_null(sends(frame, ETHER_HLEN + IP6_HLEN, &tx));
+	assert_int_equal(get_be16(tx.at), IPOIB_IP6);
+	return tx.at + IPOIB_HLEN + IP6_SRC;
+}
+
+/* Peers take the source of a solicitation to be at our link-layer address (RFC 4861 7.2.3). */
+static void look_for__claims_nothing(void **state)
+{
+	static const uint8_t host[16] = {0xFD, 8, [15] = 1}, peer[16] = {0xFD, 8, [15] = 2};
+	uint8_t frame[ROOM], room[IPOIB_SEARCH_MAX], made_up[16];
+	struct ipoib_frame f;
+
+	memcpy(made_up, looked_for_from(frame), 16);
+	assert_int_equal(get_be64(made_up), 0xFE80ull << 48);
+	ip6_to(made_up); /* the answer */
+	assert_false(ipoib_search(l.host[0].s, room, l.now, &f));
+	solicit_from(frame, one, host, peer);
+	assert_memory_equal(looked_for_from(frame), host, 16);
 }
 
 /* A frame that answers a search. @return whether anything left for the wire */
@@ -397,6 +431,28 @@ static void search__by_arp(void **state)
 	assert_false(answers(two, IPOIB_ARP, room, ARP_ETH_LEN));
 	assert_memory_equal(ip_to(ip), two, 6);
 	assert_int_equal(host_count(&l, 0, IPOIB_NO_NEIGH), 0);
+}
+
+/* A host that looks for duplicates of its address (RFC 5227 2.1.1) would take a search for that
+ * for another's probe, and give it up. */
+static void search__not_for_what_is_probed_here(void **state)
+{
+	uint8_t frame[ROOM] = {0}, room[IPOIB_SEARCH_MAX];
+	struct arp a = {.op = ARP_REQUEST, .target_ip = {10, 0, 0, 60}};
+	struct ipoib_frame f;
+	struct ipoib_tx tx;
+
+	ether(frame, everybody, one, IPOIB_ARP);
+	arp_write_eth(frame + ETHER_HLEN, &a, one, everybody);
+	sends(frame, ETHER_HLEN + ARP_ETH_LEN, &tx);
+	assert_memory_equal(ip_to(a.target_ip), one, 6);
+	assert_false(ipoib_search(l.host[0].s, room, l.now, &f));
+	arp_from(frame, two, a.target_ip, ARP_REQUEST);
+	assert_memory_equal(ip_to(a.target_ip), two, 6);
+	arp_write_eth(frame + ETHER_HLEN, &a, one, everybody);
+	ether(frame, everybody, one, IPOIB_ARP);
+	sends(frame, ETHER_HLEN + ARP_ETH_LEN, &tx); /* it takes none away */
+	assert_memory_equal(ip_to(a.target_ip), two, 6);
 }
 
 static void search__by_nd(void **state)
@@ -466,7 +522,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(loop__ends, setup, teardown),
 		cmocka_unit_test_setup_teardown(probe__source, setup, teardown),
 		cmocka_unit_test_setup_teardown(look_for__packets_to_nobody, setup, teardown),
+		cmocka_unit_test_setup_teardown(look_for__claims_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(search__by_arp, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			search__not_for_what_is_probed_here, setup, teardown),
 		cmocka_unit_test_setup_teardown(search__by_nd, setup, teardown),
 		cmocka_unit_test_setup_teardown(flood__is_counted, setup, teardown),
 		cmocka_unit_test_setup_teardown(another_mac__is_not_bridged, setup, teardown),
