@@ -10,9 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "patience.h"
 #include "source.h"
-
-#define PATIENCE_S 60 /* a test that hangs ends */
 
 static char why[ARENA_WHY_MAX];
 

@@ -364,7 +364,7 @@ static void signal__all_have_handlers(void **state)
 	(void)state;
 	handle_all(old);
 	handled = 0;
-	alarm(60); /* instead of waiting for ever */
+	alarm(PATIENCE_S);
 	held(ONLY(ARENA_WRITERS_SIGNALS), ARENA_WRITERS_SIGNALS, false, false);
 	assert_int_equal(handled, 0); /* the program does not notice ours */
 	stop = 0;
@@ -506,7 +506,9 @@ static void nudge__waiters_for_the_page(void **state)
 	nudge((uintptr_t)p, (uintptr_t)p + PAGE);
 	*(volatile uint32_t *)(p + LATER) = 1;
 	futex(p + LATER, FUTEX_WAKE, 1);
-	pthread_join(waiter, NULL); /* the test's limit of time ends a wait for the old page */
+	alarm(PATIENCE_S); /* for a wait for the old page */
+	pthread_join(waiter, NULL);
+	alarm(0);
 	assert_int_equal(write(pipes[1], "", 1), 1);
 	end_sleeper(sleeper);
 	assert_false(interrupted);
@@ -570,8 +572,10 @@ static void nudge__waiters_that_were_stopped(void **state)
 		usleep(100);
 	stop_until_stopped(sleeper_tid);
 	snprintf(call, sizeof(call), "%d 0x", SYS_restart_syscall);
-	while (!shows(sleeper_tid, "syscall", call)) /* the test's limit of time ends this */
+	alarm(PATIENCE_S);
+	while (!shows(sleeper_tid, "syscall", call))
 		usleep(100);
+	alarm(0);
 	assert_int_equal(thread_waits(dir, sleeper_tid, at, at + 1), THREAD_WAITS);
 	*(volatile uint32_t *)p = 1;
 	futex(p, FUTEX_WAKE, 1);

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "fixture.h"
+#include "patience.h"
 
 static unsigned open_fds(void)
 {
@@ -308,8 +309,6 @@ static void *cancelled_polling(void *rig)
 	pthread_testcancel();
 	return NULL;
 }
-
-#define PATIENCE_S 60
 
 /* The next call, which alarm(0) follows, would wait for ever for a lock that is left held. */
 static void cancel(struct rig *r, void *(*run)(void *rig))
