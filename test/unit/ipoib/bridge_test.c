@@ -261,6 +261,51 @@ static void loop__ends(void **state)
 	assert_int_equal(ipoib_bridged(l.host[0].s), 0);
 }
 
+/* The MAC under which packets of a peer come. */
+static const uint8_t *mac_of(const struct ipoib_addr *peer)
+{
+	uint8_t p[IPOIB_HLEN + IP4_HLEN] = {8, 0, 0, 0, 0x45};
+
+	assert_true(host_datagram(&l, 0, peer, false, p, sizeof(p)));
+	return l.host[0].last + ETHER_SRC;
+}
+
+/* A peer may choose its GID for a MAC: those of a host here and of the netdev stay with them, for
+ * packets and for claims. */
+static void mac__of_a_host_is_no_peers(void **state)
+{
+	uint8_t mac[6], next[6], last[6];
+
+	neigh_mac(mac, &l.host[2].cfg.own);
+	memcpy(next, mac, 6);
+	put_be32(next + 2, get_be32(mac + 2) + 1);
+	memcpy(last, mac, 6);
+	put_be32(last + 2, get_be32(mac + 2) + 2);
+	assert_memory_equal(mac_of(&l.host[2].cfg.own), mac, 6);
+	ip_from(mac, ip4);
+	assert_memory_equal(mac_of(&l.host[2].cfg.own), next, 6);
+	ipoib_set_mac(l.host[0].s, next);
+	assert_memory_equal(mac_of(&l.host[2].cfg.own), last, 6);
+	host_arp(&l, 2, 0);
+	assert_memory_equal(mac_of(&l.host[2].cfg.own), last, 6);
+	ip_from(mac, ip4);
+	assert_int_equal(host_count(&l, 0, IPOIB_LOOPED), 0);
+	assert_memory_equal(ip_to(ip4), mac, 6);
+}
+
+/* A peer that restarted keeps its MAC, and the QPN that it had may be another's by now. */
+static void mac__of_a_peer_is_no_others(void **state)
+{
+	struct ipoib_addr before = l.host[1].cfg.own;
+	uint8_t mac[6];
+
+	memcpy(mac, mac_of(&before), 6);
+	host_restart(&l, 1, 778);
+	host_arp(&l, 1, 0);
+	assert_memory_equal(mac_of(&l.host[1].cfg.own), mac, 6);
+	assert_memory_not_equal(mac_of(&before), mac, 6);
+}
+
 static void resolve(void)
 {
 	struct ipoib_ask ask;
@@ -520,6 +565,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(nd__solicitations, setup, teardown),
 		cmocka_unit_test_setup_teardown(duplicate__of_a_bridged_host, setup, teardown),
 		cmocka_unit_test_setup_teardown(loop__ends, setup, teardown),
+		cmocka_unit_test_setup_teardown(mac__of_a_host_is_no_peers, setup, teardown),
+		cmocka_unit_test_setup_teardown(mac__of_a_peer_is_no_others, setup, teardown),
 		cmocka_unit_test_setup_teardown(probe__source, setup, teardown),
 		cmocka_unit_test_setup_teardown(look_for__packets_to_nobody, setup, teardown),
 		cmocka_unit_test_setup_teardown(look_for__claims_nothing, setup, teardown),
