@@ -124,7 +124,8 @@ static void choose_mac(struct ipoib *s, uint8_t mac[6], const struct ipoib_addr 
 {
 	neigh_mac(mac, a);
 	while (is_taken(s, mac))
-		put_be32(mac + 2, get_be32(mac + 2) + 1);
+		put_be32(mac + 2,
+			(get_be32(mac + 2) & 0xFF000000) | (get_be24(mac + 3) + 1) % (1u << 24));
 }
 
 static struct neigh *add(struct ipoib *s, const struct ipoib_addr *a, bool group)
@@ -435,10 +436,11 @@ static bool is_zero(const uint8_t *p, unsigned len)
 	return true;
 }
 
-/* A bridge gives back what came from the wire, over another link: this ends the loop. */
+/* A bridge gives back what came from the wire, over another link: this ends the loop. Peers may
+ * know us by the QPN of an earlier session. */
 static bool is_of_the_wire(struct ipoib *s, const uint8_t mac[6])
 {
-	return !memcmp(mac, s->wire_mac, 6) || neigh_of_mac(&s->table, mac);
+	return !memcmp(mac, s->wire_mac, NEIGH_MAC_GID) || neigh_of_mac(&s->table, mac);
 }
 
 /* By the MAC that the frame came from, which the bridge knows the way to, not that in the message.

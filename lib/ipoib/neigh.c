@@ -131,17 +131,24 @@ struct neigh *neigh_of_ip(
 }
 
 /* FNV-1a: the MAC must be the same after a restart, so no seed. */
-void neigh_mac(uint8_t mac[6], const struct ipoib_addr *a)
+static uint32_t hash24(const uint8_t *p, unsigned n)
 {
 	uint64_t hash = 0xCBF29CE484222325ull;
+
+	for (unsigned i = 0; i < n; i++)
+		hash = (hash ^ p[i]) * 0x100000001B3ull;
+	return (uint32_t)(hash ^ hash >> 32) & 0xFFFFFF;
+}
+
+void neigh_mac(uint8_t mac[6], const struct ipoib_addr *a)
+{
 	uint8_t key[IPOIB_LLADDR_LEN];
+	uint64_t both;
 
 	ipoib_addr_put(key, a);
-	for (unsigned i = 0; i < sizeof(key); i++)
-		hash = (hash ^ key[i]) * 0x100000001B3ull;
-	hash ^= hash >> 32;
-	put_be16(mac, (uint16_t)(hash >> 32));
-	put_be32(mac + 2, (uint32_t)hash);
+	both = (uint64_t)hash24(a->gid, sizeof(a->gid)) << 24 | hash24(key, sizeof(key));
+	put_be16(mac, (uint16_t)(both >> 32));
+	put_be32(mac + 2, (uint32_t)both);
 	mac[0] = (uint8_t)((mac[0] & ~1) | 2); /* locally administered, of one station */
 }
 

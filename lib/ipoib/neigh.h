@@ -19,6 +19,7 @@
 #define NEIGH_BUCKETS 1024u
 #define NEIGH_PER_GID 16u
 #define NEIGH_IPS     4u
+#define NEIGH_MAC_GID 3u /* octets of a MAC that are of the GID alone */
 
 /** States of RFC 4861 7.3.2. */
 enum neigh_state {
@@ -96,7 +97,8 @@ void neigh_rebind(struct neigh *n, uint32_t qpn);
 /** @p n was used just now. */
 void neigh_touch(struct neigh_table *t, struct neigh *n);
 
-/** The MAC of an address, unless another has it: locally administered, and always the same. */
+/** The MAC of an address, unless another has it: locally administered, and always the same.
+ *  The first NEIGH_MAC_GID octets are those of all QPNs of the GID. */
 void neigh_mac(uint8_t mac[6], const struct ipoib_addr *a);
 
 #endif

@@ -251,13 +251,17 @@ static void duplicate__of_a_bridged_host(void **state)
 /* Frames that came from the wire come back over another link: they end here. */
 static void loop__ends(void **state)
 {
+	struct ipoib_addr before = l.host[0].cfg.own;
 	uint8_t frame[ROOM], mac[6];
 
 	assert_null(arp_from(frame, l.host[0].mac[1], l.host[1].ip, ARP_REQUEST));
 	assert_false(ip_from(l.host[0].mac[1], l.host[1].ip));
 	neigh_mac(mac, &l.host[0].cfg.own); /* as peers see what we send */
 	assert_false(ip_from(mac, ip4));
-	assert_int_equal(host_count(&l, 0, IPOIB_LOOPED), 3);
+	before.qpn = 4711; /* or saw, in an earlier session */
+	neigh_mac(mac, &before);
+	assert_false(ip_from(mac, ip4));
+	assert_int_equal(host_count(&l, 0, IPOIB_LOOPED), 4);
 	assert_int_equal(ipoib_bridged(l.host[0].s), 0);
 }
 
@@ -291,6 +295,19 @@ static void mac__of_a_host_is_no_peers(void **state)
 	ip_from(mac, ip4);
 	assert_int_equal(host_count(&l, 0, IPOIB_LOOPED), 0);
 	assert_memory_equal(ip_to(ip4), mac, 6);
+}
+
+/* A QPN of an earlier session whose MAC is that of the present one. */
+static void mac__of_ours_is_no_peers(void **state)
+{
+	struct ipoib_addr same = l.host[0].cfg.own;
+	uint8_t mac[6], own[6];
+
+	same.qpn = 0x9F35F;
+	neigh_mac(own, &l.host[0].cfg.own);
+	neigh_mac(mac, &same);
+	assert_memory_equal(mac, own, 6);
+	assert_memory_not_equal(mac_of(&same), own, 6);
 }
 
 /* A peer that restarted keeps its MAC, and the QPN that it had may be another's by now. */
@@ -566,6 +583,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(duplicate__of_a_bridged_host, setup, teardown),
 		cmocka_unit_test_setup_teardown(loop__ends, setup, teardown),
 		cmocka_unit_test_setup_teardown(mac__of_a_host_is_no_peers, setup, teardown),
+		cmocka_unit_test_setup_teardown(mac__of_ours_is_no_peers, setup, teardown),
 		cmocka_unit_test_setup_teardown(mac__of_a_peer_is_no_others, setup, teardown),
 		cmocka_unit_test_setup_teardown(probe__source, setup, teardown),
 		cmocka_unit_test_setup_teardown(look_for__packets_to_nobody, setup, teardown),

@@ -41,8 +41,8 @@ static struct neigh *add(const struct ipoib_addr *a)
 
 static void neigh_mac__is_stable_and_local(void **state)
 {
-	struct ipoib_addr a = addr(1, 2), b = addr(1, 3);
-	uint8_t one[6], again[6], other[6];
+	struct ipoib_addr a = addr(1, 2), b = addr(1, 3), c = addr(2, 2);
+	uint8_t one[6], again[6], other[6], another[6];
 
 	neigh_mac(one, &a);
 	neigh_mac(again, &a);
@@ -50,6 +50,9 @@ static void neigh_mac__is_stable_and_local(void **state)
 	assert_memory_equal(one, again, 6);
 	assert_memory_not_equal(one, other, 6);
 	assert_int_equal(one[0] & 3, 2);
+	neigh_mac(another, &c);
+	assert_memory_equal(one, other, NEIGH_MAC_GID); /* of one port */
+	assert_memory_not_equal(one, another, NEIGH_MAC_GID);
 }
 
 static void neigh_add__is_found(void **state)
