@@ -297,6 +297,17 @@ static void mac__of_a_host_is_no_peers(void **state)
 	assert_memory_equal(ip_to(ip4), mac, 6);
 }
 
+/* Not even before its kernel has claimed an address at it. */
+static void mac__of_the_netdev_is_no_peers(void **state)
+{
+	uint8_t mac[6];
+
+	host_restart(&l, 0, l.host[0].cfg.own.qpn);
+	neigh_mac(mac, &l.host[2].cfg.own);
+	ipoib_set_mac(l.host[0].s, mac);
+	assert_memory_not_equal(mac_of(&l.host[2].cfg.own), mac, 6);
+}
+
 /* A QPN of an earlier session whose MAC is that of the present one. */
 static void mac__of_ours_is_no_peers(void **state)
 {
@@ -583,6 +594,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(duplicate__of_a_bridged_host, setup, teardown),
 		cmocka_unit_test_setup_teardown(loop__ends, setup, teardown),
 		cmocka_unit_test_setup_teardown(mac__of_a_host_is_no_peers, setup, teardown),
+		cmocka_unit_test_setup_teardown(mac__of_the_netdev_is_no_peers, setup, teardown),
 		cmocka_unit_test_setup_teardown(mac__of_ours_is_no_peers, setup, teardown),
 		cmocka_unit_test_setup_teardown(mac__of_a_peer_is_no_others, setup, teardown),
 		cmocka_unit_test_setup_teardown(probe__source, setup, teardown),
