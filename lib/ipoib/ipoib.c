@@ -107,9 +107,31 @@ static void forget_packets(struct ipoib *s, struct neigh *n)
 		release(s, container_of(n->packets.next, struct packet, node));
 }
 
+static bool is_own(const struct ipoib *s, const uint8_t mac[6])
+{
+	return !memcmp(mac, s->cfg.mac, 6);
+}
+
+static bool is_taken(struct ipoib *s, const uint8_t mac[6])
+{
+	return is_own(s, mac) || !memcmp(mac, s->wire_mac, 6) ||
+	       station_has_mac(&s->stations, mac) || neigh_of_mac(&s->table, mac);
+}
+
+/* A MAC that another has: the next. The one that came first keeps its own: a peer may choose its
+ * GID for the MAC of a host here. */
+static void choose_mac(struct ipoib *s, uint8_t mac[6], const struct ipoib_addr *a)
+{
+	neigh_mac(mac, a);
+	while (is_taken(s, mac))
+		put_be32(mac + 2,
+			(get_be32(mac + 2) & 0xFF000000) | (get_be24(mac + 3) + 1) % (1u << 24));
+}
+
 static struct neigh *add(struct ipoib *s, const struct ipoib_addr *a, bool group)
 {
 	struct neigh *old = group ? NULL : neigh_surplus(&s->table, a->gid);
+	uint8_t mac[6];
 
 	if (!old)
 		old = neigh_oldest(&s->table);
@@ -118,7 +140,10 @@ static struct neigh *add(struct ipoib *s, const struct ipoib_addr *a, bool group
 		forget_packets(s, old);
 		neigh_remove(&s->table, old);
 	}
-	return neigh_add(&s->table, a, group);
+	if (group)
+		return neigh_add(&s->table, a, NULL);
+	choose_mac(s, mac, a);
+	return neigh_add(&s->table, a, mac);
 }
 
 static struct neigh *group_of(struct ipoib *s, const uint8_t mgid[16])
@@ -411,15 +436,11 @@ static bool is_zero(const uint8_t *p, unsigned len)
 	return true;
 }
 
-static bool is_own(const struct ipoib *s, const uint8_t mac[6])
-{
-	return !memcmp(mac, s->cfg.mac, 6);
-}
-
-/* A bridge gives back what came from the wire, over another link: this ends the loop. */
+/* A bridge gives back what came from the wire, over another link: this ends the loop. Peers may
+ * know us by the QPN of an earlier session. */
 static bool is_of_the_wire(struct ipoib *s, const uint8_t mac[6])
 {
-	return !memcmp(mac, s->wire_mac, 6) || neigh_of_mac(&s->table, mac);
+	return !memcmp(mac, s->wire_mac, NEIGH_MAC_GID) || neigh_of_mac(&s->table, mac);
 }
 
 /* By the MAC that the frame came from, which the bridge knows the way to, not that in the message.
@@ -821,7 +842,7 @@ static void name_sender(struct ipoib *s, struct arrival *a)
 	struct neigh *n = neigh_of_addr(&s->table, &a->from);
 
 	if (!n) {
-		neigh_mac(a->mac, &a->from);
+		choose_mac(s, a->mac, &a->from);
 		return;
 	}
 	memcpy(a->mac, n->mac, 6);

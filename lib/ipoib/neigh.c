@@ -131,42 +131,41 @@ struct neigh *neigh_of_ip(
 }
 
 /* FNV-1a: the MAC must be the same after a restart, so no seed. */
-void neigh_mac(uint8_t mac[6], const struct ipoib_addr *a)
+static uint32_t hash24(const uint8_t *p, unsigned n)
 {
 	uint64_t hash = 0xCBF29CE484222325ull;
+
+	for (unsigned i = 0; i < n; i++)
+		hash = (hash ^ p[i]) * 0x100000001B3ull;
+	return (uint32_t)(hash ^ hash >> 32) & 0xFFFFFF;
+}
+
+void neigh_mac(uint8_t mac[6], const struct ipoib_addr *a)
+{
 	uint8_t key[IPOIB_LLADDR_LEN];
+	uint64_t both;
 
 	ipoib_addr_put(key, a);
-	for (unsigned i = 0; i < sizeof(key); i++)
-		hash = (hash ^ key[i]) * 0x100000001B3ull;
-	hash ^= hash >> 32;
-	put_be16(mac, (uint16_t)(hash >> 32));
-	put_be32(mac + 2, (uint32_t)hash);
+	both = (uint64_t)hash24(a->gid, sizeof(a->gid)) << 24 | hash24(key, sizeof(key));
+	put_be16(mac, (uint16_t)(both >> 32));
+	put_be32(mac + 2, (uint32_t)both);
 	mac[0] = (uint8_t)((mac[0] & ~1) | 2); /* locally administered, of one station */
 }
 
-/* A MAC that another has: the next. The one that came first keeps its own. */
-static void choose_mac(struct neigh_table *t, struct neigh *n)
-{
-	neigh_mac(n->mac, &n->addr);
-	while (neigh_of_mac(t, n->mac))
-		put_be32(n->mac + 2, get_be32(n->mac + 2) + 1);
-}
-
-struct neigh *neigh_add(struct neigh_table *t, const struct ipoib_addr *a, bool group)
+struct neigh *neigh_add(struct neigh_table *t, const struct ipoib_addr *a, const uint8_t mac[6])
 {
 	struct neigh *n = container_of(list_pop(&t->free), struct neigh, age);
 
 	n->addr = *a;
-	n->group = group;
+	n->group = !mac;
 	n->state = NEIGH_INCOMPLETE;
 	n->used = true;
 	n->asked = n->sent = false;
 	n->nip4 = n->nip6 = n->asked4 = n->asked6 = n->probes = n->waiting = 0;
 	n->heard = n->due = 0;
 	n->serial = ++t->serial;
-	if (!group) {
-		choose_mac(t, n);
+	if (mac) {
+		memcpy(n->mac, mac, 6);
 		list_push(mac_bucket(t, n->mac), &n->by_mac);
 	}
 	list_push(gid_bucket(t, a->gid), &n->by_gid);

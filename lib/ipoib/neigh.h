@@ -19,6 +19,7 @@
 #define NEIGH_BUCKETS 1024u
 #define NEIGH_PER_GID 16u
 #define NEIGH_IPS     4u
+#define NEIGH_MAC_GID 3u /* octets of a MAC that are of the GID alone */
 
 /** States of RFC 4861 7.3.2. */
 enum neigh_state {
@@ -77,8 +78,9 @@ void neigh_claim(struct neigh *n, const uint8_t *ip, unsigned ip_len);
 struct neigh *neigh_of_ip(
 	struct neigh_table *t, const uint8_t gid[16], const uint8_t *ip, unsigned ip_len);
 
-/** Makes an entry, INCOMPLETE. The place must be free: neigh_oldest(), neigh_remove(). */
-struct neigh *neigh_add(struct neigh_table *t, const struct ipoib_addr *a, bool group);
+/** Makes an entry, INCOMPLETE. The place must be free: neigh_oldest(), neigh_remove(). @param mac
+ *  that no other has; NULL: a group. */
+struct neigh *neigh_add(struct neigh_table *t, const struct ipoib_addr *a, const uint8_t mac[6]);
 
 /** @return the entry to give up for another, NULL while there is room. */
 struct neigh *neigh_oldest(struct neigh_table *t);
@@ -95,7 +97,8 @@ void neigh_rebind(struct neigh *n, uint32_t qpn);
 /** @p n was used just now. */
 void neigh_touch(struct neigh_table *t, struct neigh *n);
 
-/** The MAC of an address that has no entry: locally administered, and always the same. */
+/** The MAC of an address, unless another has it: locally administered, and always the same.
+ *  The first NEIGH_MAC_GID octets are those of all QPNs of the GID. */
 void neigh_mac(uint8_t mac[6], const struct ipoib_addr *a);
 
 #endif

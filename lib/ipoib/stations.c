@@ -216,6 +216,16 @@ const uint8_t *station_mac(struct station_table *t, const uint8_t *ip, unsigned 
 	return s ? s->mac : NULL;
 }
 
+bool station_has_mac(struct station_table *t, const uint8_t mac[6])
+{
+	struct list *bucket = mac_bucket(t, mac);
+
+	for (struct list *l = bucket->next; l != bucket; l = l->next)
+		if (!memcmp(container_of(l, struct station, by_mac)->mac, mac, 6))
+			return true;
+	return false;
+}
+
 bool station_doubt(struct station_table *t, const uint8_t *ip, unsigned ip_len)
 {
 	struct station_ip at = key_of(ip, ip_len);

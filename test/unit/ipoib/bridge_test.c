@@ -251,14 +251,87 @@ static void duplicate__of_a_bridged_host(void **state)
 /* Frames that came from the wire come back over another link: they end here. */
 static void loop__ends(void **state)
 {
+	struct ipoib_addr before = l.host[0].cfg.own;
 	uint8_t frame[ROOM], mac[6];
 
 	assert_null(arp_from(frame, l.host[0].mac[1], l.host[1].ip, ARP_REQUEST));
 	assert_false(ip_from(l.host[0].mac[1], l.host[1].ip));
 	neigh_mac(mac, &l.host[0].cfg.own); /* as peers see what we send */
 	assert_false(ip_from(mac, ip4));
-	assert_int_equal(host_count(&l, 0, IPOIB_LOOPED), 3);
+	before.qpn = 4711; /* or saw, in an earlier session */
+	neigh_mac(mac, &before);
+	assert_false(ip_from(mac, ip4));
+	assert_int_equal(host_count(&l, 0, IPOIB_LOOPED), 4);
 	assert_int_equal(ipoib_bridged(l.host[0].s), 0);
+}
+
+/* The MAC under which packets of a peer come. */
+static const uint8_t *mac_of(const struct ipoib_addr *peer)
+{
+	uint8_t p[IPOIB_HLEN + IP4_HLEN] = {8, 0, 0, 0, 0x45};
+
+	assert_true(host_datagram(&l, 0, peer, false, p, sizeof(p)));
+	return l.host[0].last + ETHER_SRC;
+}
+
+/* A peer may choose its GID for a MAC: those of a host here and of the netdev stay with them, for
+ * packets and for claims. */
+static void mac__of_a_host_is_no_peers(void **state)
+{
+	uint8_t mac[6], next[6], last[6];
+
+	neigh_mac(mac, &l.host[2].cfg.own);
+	memcpy(next, mac, 6);
+	put_be32(next + 2, get_be32(mac + 2) + 1);
+	memcpy(last, mac, 6);
+	put_be32(last + 2, get_be32(mac + 2) + 2);
+	assert_memory_equal(mac_of(&l.host[2].cfg.own), mac, 6);
+	ip_from(mac, ip4);
+	assert_memory_equal(mac_of(&l.host[2].cfg.own), next, 6);
+	ipoib_set_mac(l.host[0].s, next);
+	assert_memory_equal(mac_of(&l.host[2].cfg.own), last, 6);
+	host_arp(&l, 2, 0);
+	assert_memory_equal(mac_of(&l.host[2].cfg.own), last, 6);
+	ip_from(mac, ip4);
+	assert_int_equal(host_count(&l, 0, IPOIB_LOOPED), 0);
+	assert_memory_equal(ip_to(ip4), mac, 6);
+}
+
+/* Not even before its kernel has claimed an address at it. */
+static void mac__of_the_netdev_is_no_peers(void **state)
+{
+	uint8_t mac[6];
+
+	host_restart(&l, 0, l.host[0].cfg.own.qpn);
+	neigh_mac(mac, &l.host[2].cfg.own);
+	ipoib_set_mac(l.host[0].s, mac);
+	assert_memory_not_equal(mac_of(&l.host[2].cfg.own), mac, 6);
+}
+
+/* A QPN of an earlier session whose MAC is that of the present one. */
+static void mac__of_ours_is_no_peers(void **state)
+{
+	struct ipoib_addr same = l.host[0].cfg.own;
+	uint8_t mac[6], own[6];
+
+	same.qpn = 0x9F35F;
+	neigh_mac(own, &l.host[0].cfg.own);
+	neigh_mac(mac, &same);
+	assert_memory_equal(mac, own, 6);
+	assert_memory_not_equal(mac_of(&same), own, 6);
+}
+
+/* A peer that restarted keeps its MAC, and the QPN that it had may be another's by now. */
+static void mac__of_a_peer_is_no_others(void **state)
+{
+	struct ipoib_addr before = l.host[1].cfg.own;
+	uint8_t mac[6];
+
+	memcpy(mac, mac_of(&before), 6);
+	host_restart(&l, 1, 778);
+	host_arp(&l, 1, 0);
+	assert_memory_equal(mac_of(&l.host[1].cfg.own), mac, 6);
+	assert_memory_not_equal(mac_of(&before), mac, 6);
 }
 
 static void resolve(void)
@@ -520,6 +593,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(nd__solicitations, setup, teardown),
 		cmocka_unit_test_setup_teardown(duplicate__of_a_bridged_host, setup, teardown),
 		cmocka_unit_test_setup_teardown(loop__ends, setup, teardown),
+		cmocka_unit_test_setup_teardown(mac__of_a_host_is_no_peers, setup, teardown),
+		cmocka_unit_test_setup_teardown(mac__of_the_netdev_is_no_peers, setup, teardown),
+		cmocka_unit_test_setup_teardown(mac__of_ours_is_no_peers, setup, teardown),
+		cmocka_unit_test_setup_teardown(mac__of_a_peer_is_no_others, setup, teardown),
 		cmocka_unit_test_setup_teardown(probe__source, setup, teardown),
 		cmocka_unit_test_setup_teardown(look_for__packets_to_nobody, setup, teardown),
 		cmocka_unit_test_setup_teardown(look_for__claims_nothing, setup, teardown),

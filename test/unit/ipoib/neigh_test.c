@@ -31,10 +31,18 @@ static struct ipoib_addr addr(uint32_t gid, uint32_t qpn)
 	return a;
 }
 
+static struct neigh *add(const struct ipoib_addr *a)
+{
+	uint8_t mac[6];
+
+	neigh_mac(mac, a);
+	return neigh_add(&t, a, mac);
+}
+
 static void neigh_mac__is_stable_and_local(void **state)
 {
-	struct ipoib_addr a = addr(1, 2), b = addr(1, 3);
-	uint8_t one[6], again[6], other[6];
+	struct ipoib_addr a = addr(1, 2), b = addr(1, 3), c = addr(2, 2);
+	uint8_t one[6], again[6], other[6], another[6];
 
 	neigh_mac(one, &a);
 	neigh_mac(again, &a);
@@ -42,12 +50,15 @@ static void neigh_mac__is_stable_and_local(void **state)
 	assert_memory_equal(one, again, 6);
 	assert_memory_not_equal(one, other, 6);
 	assert_int_equal(one[0] & 3, 2);
+	neigh_mac(another, &c);
+	assert_memory_equal(one, other, NEIGH_MAC_GID); /* of one port */
+	assert_memory_not_equal(one, another, NEIGH_MAC_GID);
 }
 
 static void neigh_add__is_found(void **state)
 {
 	struct ipoib_addr a = addr(1, 2), b = addr(1, 3);
-	struct neigh *n = neigh_add(&t, &a, false), *m = neigh_add(&t, &b, false);
+	struct neigh *n = add(&a), *m = add(&b);
 
 	assert_ptr_equal(neigh_of_addr(&t, &a), n);
 	assert_ptr_equal(neigh_of_addr(&t, &b), m);
@@ -59,29 +70,12 @@ static void neigh_add__is_found(void **state)
 	assert_int_equal(t.n, 1);
 }
 
-/* The one that comes first keeps its MAC. */
-static void neigh_add__two_of_one_mac(void **state)
-{
-	struct ipoib_addr a = addr(1, 2), b = addr(7, 7);
-	struct neigh *n = neigh_add(&t, &a, false), *m;
-	uint8_t key[8] = {0};
-
-	list_del(&n->by_mac); /* as if both addresses had the same */
-	neigh_mac(n->mac, &b);
-	memcpy(key, n->mac, 6);
-	list_push(&t.mac[hash_words(&t.seed, key, 2) % NEIGH_BUCKETS], &n->by_mac);
-	m = neigh_add(&t, &b, false);
-	assert_memory_not_equal(m->mac, n->mac, 6);
-	assert_ptr_equal(neigh_of_mac(&t, m->mac), m);
-	assert_ptr_equal(neigh_of_mac(&t, n->mac), n);
-}
-
 /* proves IPB-16: by the address that it claimed; the MAC stays */
 static void neigh_rebind__keeps_the_mac(void **state)
 {
 	static const uint8_t ip[4] = {10, 0, 0, 1}, other[4] = {10, 0, 0, 2};
 	struct ipoib_addr a = addr(1, 2), b = addr(1, 9);
-	struct neigh *n = neigh_add(&t, &a, false);
+	struct neigh *n = add(&a);
 	uint8_t mac[6];
 
 	assert_null(neigh_of_ip(&t, a.gid, ip, 4));
@@ -100,7 +94,7 @@ static void neigh_rebind__keeps_the_mac(void **state)
 static void neigh_claim__several(void **state)
 {
 	struct ipoib_addr a = addr(1, 2);
-	struct neigh *n = neigh_add(&t, &a, false);
+	struct neigh *n = add(&a);
 	uint8_t ip[16] = {0};
 
 	for (uint8_t i = 0; i < NEIGH_IPS; i++) {
@@ -132,7 +126,7 @@ static void neigh_oldest__unused_first(void **state)
 		struct neigh *n;
 
 		assert_null(neigh_oldest(&t));
-		n = neigh_add(&t, &a, false);
+		n = add(&a);
 		first = i == 0 ? n : first;
 		second = i == 1 ? n : second;
 		used = i == 2 ? n : used;
@@ -160,7 +154,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(neigh_mac__is_stable_and_local, setup),
 		cmocka_unit_test_setup(neigh_add__is_found, setup),
-		cmocka_unit_test_setup(neigh_add__two_of_one_mac, setup),
 		cmocka_unit_test_setup(neigh_rebind__keeps_the_mac, setup),
 		cmocka_unit_test_setup(neigh_claim__several, setup),
 		cmocka_unit_test_setup(neigh_oldest__unused_first, setup),
