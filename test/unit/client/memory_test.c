@@ -179,6 +179,8 @@ static void reg_mr__quota_of_freed_memory(void **state)
 	struct rig *r = *state;
 	struct roci_mr *mr;
 
+	if (getenv("MESON_EXE_WRAPPER")) /* an emulator's addresses are not the kernel's */
+		skip();
 	arena_reclaim();
 	for (int freed = 0; freed < 2; freed++) {
 		uint8_t *p = mmap(NULL, 8192, PROT_READ | PROT_WRITE, flags, -1, 0);
