@@ -21,6 +21,7 @@ TRIES = 10          # until packets wait: the test may have been paused
 # still (decision 0040), and some are sent again then; what is left of an old connection does harm in each run.
 RUNS = (
     (1, 1, ['--ring-pair'], []),
+    (2, 1, ['--ring-pair=spread=hash'], ['--workers', '2', '--migrate=off']),
     (2, 5, ['--ring-pair=spread=hash'], ['--workers', '2', '--migrate=20']),
 )
 HARM = ('retransmits', 'local_ack_timeout_err', 'packet_seq_err', 'out_of_sequence', 'duplicate_request')

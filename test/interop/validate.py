@@ -25,8 +25,8 @@ from judge import Judge
 from rocewire import parse, read_pcap
 
 MAX_PRINTED = 20     # complaints of a file
-ORACLE_ALL = 20      # so many frames of a file go through the bitwise oracle, then every
-ORACLE_EVERY = 100   # 100th: the others take the same masking and zlib's CRC-32
+ORACLE_ALL = 200     # so many frames of a file go through the bitwise oracle, then every
+ORACLE_EVERY = 50    # 50th: the others take the same masking and zlib's CRC-32
 # Guesses at what lies in the payload complain about random bytes.
 HEURISTICS = ('eth_over_ib', 'mellanox_eoib', 'sdp_infiniband', 'fc_infiniband', 'rpcrdma_infiniband',
               'smb_direct_infiniband', 'iser_infiniband', 'nvme_rdma', 'lnet_ib', 'smcr_infiniband')
