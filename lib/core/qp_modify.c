@@ -14,6 +14,7 @@
 #include "np.h"
 #include "pacing.h"
 #include "qp_impl.h"
+#include "qp_modify.h"
 #include "requester.h"
 #include "responder.h"
 #include "rp.h"
@@ -21,14 +22,10 @@
 #include "timers.h"
 #include "trace.h"
 #include "transition.h"
-#include "ud.h"
 #include "wqe.h"
 
 /** Attributes that must agree with the QP's port. */
 #define OF_PORT (ABI_QP_PORT | ABI_QP_PKEY_INDEX | ABI_QP_AV | ABI_QP_PATH_MTU)
-
-/** Rounds in which a QP that is about to go may send what was posted. */
-#define LAST_ROUNDS 64u
 
 /* --- is it allowed? --------------------------------------------------------------------- */
 
@@ -185,7 +182,7 @@ static void expect_peer(const struct core *c, struct qp *qp)
 }
 
 /* BTH-11, VAL-09: reads the current entry at the QP's index. */
-static void load_pkey(const struct core *c, struct qp *qp)
+void qp_load_pkey(const struct core *c, struct qp *qp)
 {
 	const struct abi_qp_attr *a = &qp->attr;
 
@@ -214,7 +211,7 @@ static void set_addressing(struct core *c, struct qp *qp, struct core_cmd *cmd)
 	if (cmd->mask & ABI_QP_PKEY_INDEX)
 		q->pkey_index = a->pkey_index;
 	if (cmd->mask & (ABI_QP_PORT | ABI_QP_PKEY_INDEX | ABI_QP_AV))
-		load_pkey(c, qp);
+		qp_load_pkey(c, qp);
 	if (cmd->mask & ABI_QP_DEST_QPN)
 		q->dest_qpn = a->dest_qpn & SEQ24_MASK;
 	if (cmd->mask & ABI_QP_AV)
@@ -372,7 +369,7 @@ static int change(struct core *c, struct qp *qp, struct core_cmd *cmd, uint64_t 
 	return 0;
 }
 
-static int modify(struct core *c, struct qp *qp, struct core_cmd *cmd, uint64_t now)
+int qp_modify(struct core *c, struct qp *qp, struct core_cmd *cmd, uint64_t now)
 {
 	struct trace_step s;
 	int err;
@@ -385,59 +382,8 @@ static int modify(struct core *c, struct qp *qp, struct core_cmd *cmd, uint64_t 
 	return err;
 }
 
-/* QPS-21 */
-static void query(const struct qp *qp, struct abi_qp_attr *out)
-{
-	*out = qp->attr;
-	out->qp_state = qp->state;
-	out->cur_qp_state = qp->state;
-	out->sq_draining = qp->state == ABI_QPS_SQD && !completer_drained(qp);
-	out->rq_psn = qp->resp.epsn;
-	out->sq_psn = qp->req.psn_new;
-}
-
-static void detach_qp(struct core *c, struct qp *qp, uint64_t now)
-{
-	if (qp->traced)
-		trace_gone(c, qp, now);
-	qp->state = ABI_QPS_RESET; /* QPS-22: packets that still find it are dropped */
-	timers_stop(c, qp);
-	pacing_cancel(c, qp);
-	qp_make_idle(c, qp);
-	qp_calm(qp);
-	qp_events_forget(qp);
-	inject_qp(c, qp, NULL);
-	np_forget(c, qp);
-}
-
-static bool has_unsent(const struct qp *qp)
-{
-	return !qp->reliable && qp->state == ABI_QPS_RTS &&
-	       (qp->req.cur != qp->req.fetched || ring_ready(&qp->sq));
-}
-
-/* A program may answer by a datagram, destroy its QP at once and end, as libfabric's rxd does: an
- * RNIC has sent it by then, as the doorbell came before the command. Here it may still be in the
- * send queue, so the worker first sends what it can in some rounds.
- * @return whether the command is to be executed again in the next round. */
-static bool last_sends(
-	struct core *c, struct core_cmd *cmd, struct qp *const qps[], uint32_t n, uint64_t now)
-{
-	bool more = false;
-
-	for (uint32_t i = 0; i < n && cmd->progress < LAST_ROUNDS; i++) {
-		if (!has_unsent(qps[i]))
-			continue;
-		if (!cmd->progress)
-			core_doorbell(c, qps[i], now);
-		more = true;
-	}
-	cmd->progress++;
-	return more;
-}
-
 /* A17.4.2: the AV is unchanged, except for its resolved L2 address. */
-static void readdress(struct core *c, struct qp *qp, const struct core_cmd *cmd, uint64_t now)
+void qp_readdress(struct core *c, struct qp *qp, const struct core_cmd *cmd, uint64_t now)
 {
 	if (!qp->path.hdr_len)
 		return; /* it was reset meanwhile and has no path */
@@ -448,113 +394,11 @@ static void readdress(struct core *c, struct qp *qp, const struct core_cmd *cmd,
 	pacing_refresh(c, qp, now);
 }
 
-static int repath(struct core *c, struct qp *qp, struct core_cmd *cmd, uint64_t now)
+int qp_repath(struct core *c, struct qp *qp, struct core_cmd *cmd, uint64_t now)
 {
 	if (!qp->path.hdr_len)
 		return -EINVAL;
 	set_path(c, qp, cmd);
 	pacing_refresh(c, qp, now);
 	return 0;
-}
-
-/* IP4-05, IP6-02, CNP-14 */
-static void follow_port(struct core *c, struct qp *qp, uint64_t now)
-{
-	const struct port *port = &c->cfg.ports->port[qp->path.port];
-
-	if (qp->path.hdr_len)
-		path_set_ect(&qp->path, atomic_load_explicit(&port->rcm, memory_order_relaxed));
-	pacing_refresh(c, qp, now);
-}
-
-static void set_careful(struct core *c, uint8_t why, bool on)
-{
-	c->careful = (uint8_t)(on ? c->careful | why : c->careful & ~why);
-}
-
-int core_cmd(struct core *c, struct core_cmd *cmd, uint64_t now)
-{
-	c->clock = now;
-	switch (cmd->type) {
-	case CORE_CMD_MODIFY_QP:
-		return modify(c, cmd->qp, cmd, now);
-	case CORE_CMD_QUERY_QP:
-		query(cmd->qp, &cmd->attr);
-		return 0;
-	case CORE_CMD_SET_WINDOW:
-		cmd->qp->window_max = cmd->n;
-		window_limit(&cmd->qp->win, cmd->n);
-		return 0;
-	case CORE_CMD_SET_RATE:
-		pacing_set_rate(c, cmd->qp, cmd->rate, now);
-		return 0;
-	case CORE_CMD_SHAPE_QP:
-		pacing_shape(c, cmd->qp, &cmd->shape, now);
-		return 0;
-	case CORE_CMD_SET_CC:
-		pacing_set_cc(c, cmd->qp, &cmd->cc, now);
-		return 0;
-	case CORE_CMD_READDRESS_QPS:
-		for (uint32_t i = 0; i < cmd->n; i++)
-			readdress(c, cmd->qps[i], cmd, now);
-		return 0;
-	case CORE_CMD_SNAPSHOT_QPS:
-		return ud_snapshot(c, cmd);
-	case CORE_CMD_REPATH_QP:
-		return repath(c, cmd->qp, cmd, now);
-	case CORE_CMD_CONGESTION_QPS:
-		for (uint32_t i = 0; i < cmd->n; i++)
-			follow_port(c, cmd->qps[i], now);
-		return 0;
-	case CORE_CMD_QUERY_RATE:
-		pacing_look(c, cmd->qp, &cmd->limit, now);
-		return 0;
-	case CORE_CMD_RELOAD_PKEYS:
-		for (uint32_t i = 0; i < cmd->n; i++)
-			load_pkey(c, cmd->qps[i]);
-		return 0;
-	case CORE_CMD_DETACH_QP:
-		if (last_sends(c, cmd, &cmd->qp, 1, now))
-			return -EAGAIN;
-		detach_qp(c, cmd->qp, now);
-		return 0;
-	case CORE_CMD_GIVE_QP:
-		return qp_give(c, cmd->qp, cmd->worker, now);
-	case CORE_CMD_TAKE_QP:
-		return qp_take(c, cmd->qp);
-	case CORE_CMD_TRACING:
-		set_careful(c, CORE_TRACING, cmd->tracing);
-		return 0;
-	case CORE_CMD_INJECTING:
-		set_careful(c, CORE_INJECTING, cmd->tracing);
-		return 0;
-	case CORE_CMD_INJECT_QP:
-		return inject_qp(c, cmd->qp, cmd->inject);
-	case CORE_CMD_ARM_FAULT:
-		return inject_arm(cmd->qp, cmd->fault, &cmd->n);
-	case CORE_CMD_CLEAR_FAULT:
-		return inject_clear(cmd->qp, cmd->n);
-	case CORE_CMD_TRACE_QP:
-		return trace_qp(c, cmd->qp, cmd->trace);
-	case CORE_CMD_DETACH_QPS:
-		if (last_sends(c, cmd, cmd->qps, cmd->n, now))
-			return -EAGAIN;
-		for (uint32_t i = 0; i < cmd->n; i++)
-			detach_qp(c, cmd->qps[i], now);
-		return 0;
-	case CORE_CMD_DETACH_CQ:
-		list_del(&cmd->cq->lane[c->cfg.worker].touched);
-		return 0;
-	case CORE_CMD_DETACH_CQS:
-		for (uint32_t i = 0; i < cmd->n; i++)
-			list_del(&cmd->cqs[i]->lane[c->cfg.worker].touched);
-		return 0;
-	case CORE_CMD_COUNT_CQ:
-		cmd->cqes = cq_lane_waiting(&cmd->cq->lane[c->cfg.worker]);
-		return 0;
-	case CORE_CMD_RESIZE_CQ:
-		cq_lane_move(&cmd->cq->lane[c->cfg.worker], cmd->lane, cmd->cqes);
-		return 0;
-	}
-	return -EINVAL;
 }
