@@ -13,7 +13,7 @@
 #include <cmocka.h>
 #include "admin/command.h"
 #include "bits.h"
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "daemon.h"
 #include "headers.h"
 #include "net/congestion.h"
