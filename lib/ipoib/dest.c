@@ -19,6 +19,12 @@ static void forget_packets(struct ipoib *s, struct neigh *n)
 		release(s, container_of(n->packets.next, struct packet, node));
 }
 
+static void forget(struct ipoib *s, struct neigh *n)
+{
+	forget_packets(s, n);
+	neigh_remove(&s->table, n);
+}
+
 static bool is_taken(struct ipoib *s, const uint8_t mac[6])
 {
 	return is_own(s, mac) || !memcmp(mac, s->wire_mac, 6) ||
@@ -41,11 +47,10 @@ static struct neigh *add(struct ipoib *s, const struct ipoib_addr *a, bool group
 	uint8_t mac[6];
 
 	if (!old)
-		old = neigh_oldest(&s->table);
+		old = neigh_oldest(&s->table, group);
 	if (old) {
 		s->count[IPOIB_EVICTED]++;
-		forget_packets(s, old);
-		neigh_remove(&s->table, old);
+		forget(s, old);
 	}
 	if (group)
 		return neigh_add(&s->table, a, NULL);
@@ -70,13 +75,26 @@ struct neigh *dest_group(struct ipoib *s, const uint8_t mgid[16])
 	return n ? n : add(s, &a, true);
 }
 
+uint64_t dest_group_deadline(const struct ipoib *s)
+{
+	const struct neigh *n = neigh_idlest_group(&s->table);
+
+	return n ? n->touched + IPOIB_GROUP_NS : UINT64_MAX;
+}
+
+void dest_forget_groups(struct ipoib *s, uint64_t now)
+{
+	while (dest_group_deadline(s) <= now)
+		forget(s, neigh_idlest_group(&s->table));
+}
+
 /* A packet is sent to @p n, which has a handle: if it was silent for long it is asked whether it is
  * still there. An answer of the upper layers is as good, so they get DELAY for one. While other
  * packets wait for it, its job is to send them. */
 static void sending(struct ipoib *s, struct neigh *n, uint64_t now)
 {
 	n->sent = true;
-	neigh_touch(&s->table, n);
+	neigh_touch(&s->table, n, now);
 	if (n->group || n->waiting || n->state == NEIGH_PROBE ||
 		now - n->heard < IPOIB_REACHABLE_NS)
 		return;
@@ -128,7 +146,7 @@ bool dest_send(struct ipoib *s, struct neigh *n, uint64_t now, struct ipoib_tx *
 	if (tx->len > s->cfg.mtu + IPOIB_HLEN)
 		return drop(s, IPOIB_LONG);
 	if (n->state == NEIGH_INCOMPLETE) { /* whoever claims to be there may have no handle ever */
-		neigh_touch(&s->table, n);
+		neigh_touch(&s->table, n, now);
 		return enqueue(s, n, tx, now);
 	}
 	sending(s, n, now);

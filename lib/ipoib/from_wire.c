@@ -53,7 +53,7 @@ static bool is_on_link(const struct ipoib *s, const struct arrival *a, const str
 /* The kernel's answer goes to the MAC of @p n. */
 static void heard_of(struct ipoib *s, struct arrival *a, struct neigh *n)
 {
-	neigh_touch(&s->table, n);
+	neigh_touch(&s->table, n, a->now);
 	heard(n, a->now);
 	memcpy(a->mac, n->mac, 6);
 }

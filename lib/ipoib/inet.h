@@ -32,6 +32,7 @@ enum {
 enum {
 	IP6_PLEN = 4,
 	IP6_NEXT = 6,
+	IP6_HOPS = 7,
 	IP6_SRC = 8,
 	IP6_DST = 24,
 	IP6_HLEN = 40,

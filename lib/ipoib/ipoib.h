@@ -14,6 +14,7 @@
  * - a peer that was not heard for REACHABLE is asked again, if packets are sent to it: after DELAY,
  *   then each PROBE, PROBES times
  * - a destination without an address handle is not tried again before RETRY
+ * - a group that nothing was sent to for GROUP leaves the table
  * - of packets to MACs that no peer has, one per LOOK becomes a search for its IP address
  * - of packets for addresses that no host of a bridge was heard to have, one per LOOK is searched
  * for
@@ -31,6 +32,7 @@
 #define IPOIB_PROBE_NS	   (1000 * IPOIB_MS)
 #define IPOIB_RETRY_NS	   (1000 * IPOIB_MS)
 #define IPOIB_LOOK_NS	   (100 * IPOIB_MS)
+#define IPOIB_GROUP_NS	   (60000 * IPOIB_MS)
 #define IPOIB_PROBES	   3u
 #define IPOIB_WAIT_EACH	   16u	/* packets that wait for one destination */
 #define IPOIB_WAIT_ALL	   128u /* and for all */

@@ -86,6 +86,12 @@ struct neigh *dest_group(struct ipoib *s, const uint8_t mgid[16]);
 /** Takes the next packet whose destination has a handle by now, into @p room. */
 bool dest_next_waiting(struct ipoib *s, uint8_t *room, uint64_t now, struct ipoib_tx *tx);
 
+/** @return when the first group will have been without use for IPOIB_GROUP_NS. */
+uint64_t dest_group_deadline(const struct ipoib *s);
+
+/** Forgets the groups that have been. */
+void dest_forget_groups(struct ipoib *s, uint64_t now);
+
 /** Sends @p tx, of which the packet is complete, to @p n. @return false: it was dropped or waits.
  */
 bool dest_send(struct ipoib *s, struct neigh *n, uint64_t now, struct ipoib_tx *tx);

@@ -73,6 +73,7 @@ static bool probe(struct ipoib *s, struct neigh *n, uint64_t now, struct ipoib_t
 
 bool ipoib_next(struct ipoib *s, uint8_t *room, uint64_t now, struct ipoib_tx *tx)
 {
+	dest_forget_groups(s, now);
 	while (!list_empty(&s->ready))
 		if (dest_next_waiting(s, room, now, tx))
 			return true;
@@ -84,14 +85,14 @@ bool ipoib_next(struct ipoib *s, uint8_t *room, uint64_t now, struct ipoib_tx *t
 		tx->at = room;
 		if (probe(s, n, now, tx))
 			return true;
-		l = &s->probing; /* the list may be another: its group took a place */
+		l = &s->probing; /* a probe that was not sent may have left the list */
 	}
 	return false;
 }
 
 uint64_t ipoib_deadline(const struct ipoib *s)
 {
-	uint64_t first = list_empty(&s->ready) ? UINT64_MAX : 0;
+	uint64_t first = list_empty(&s->ready) ? dest_group_deadline(s) : 0;
 
 	for (const struct list *l = s->probing.next; l != &s->probing; l = l->next) {
 		const struct neigh *n = container_of(l, struct neigh, job);

@@ -176,8 +176,7 @@ static void from_wire__groups_of_ethernet(void **state)
 	}
 }
 
-/* --- ARP and ND of others ------------------------------------------------------------------------
- */
+/* --- ARP and ND of others --------------------------------------------------------------------- */
 
 static void arp__forged(void **state)
 {
@@ -398,7 +397,7 @@ static void flood__of_claims_is_bounded(void **state)
 		host_datagram(&l, 0, &a, true, p, arp_of(p, &a, "10.0.0.77"));
 		assert_true(ipoib_neighs(l.host[0].s) <= NEIGH_MAX);
 	}
-	assert_int_equal(host_count(&l, 0, IPOIB_EVICTED), 4 * NEIGH_MAX + 2);
+	assert_int_equal(host_count(&l, 0, IPOIB_EVICTED), 5 * NEIGH_MAX + 1 - NEIGH_PEERS);
 	assert_true(host_ip(&l, 0, 1)); /* packets were sent to it: it stays */
 	assert_int_equal(host_count(&l, 0, IPOIB_NO_NEIGH), 0);
 }
@@ -449,8 +448,57 @@ static void flood__of_qpns_of_one_gid(void **state)
 	assert_int_equal(host_count(&l, 0, IPOIB_NO_NEIGH), 0);
 }
 
-/* --- frames of the kernel ------------------------------------------------------------------------
- */
+/* A packet of the kernel to the i-th of many IPv6 groups. */
+static void to_group(uint32_t i)
+{
+	uint8_t frame[ETH + 40 + IPOIB_TAIL] = {0x33, 0x33, [12] = 0x86, 0xDD, 0x60};
+	struct ipoib_tx tx;
+
+	memcpy(frame + 6, l.host[0].cfg.mac, 6);
+	frame[ETH + 24] = 0xFF;
+	frame[ETH + 25] = 2;
+	put_be32(frame + ETH + 36, i);
+	ipoib_from_kernel(l.host[0].s, frame, ETH + 40, l.now, &tx);
+	link_run(&l, 1);
+}
+
+/* Packets to any number of groups: known peers stay, idle ones too, and new ones enter. */
+static void flood__of_groups_leaves_peers(void **state)
+{
+	host_arp(&l, 0, 1);
+	host_ip(&l, 0, 1);
+	link_run(&l, 1);
+	host_arp(&l, 2, 0); /* nothing was sent to it but the answer */
+	for (uint32_t i = 0; i < 2 * NEIGH_MAX; i++) {
+		to_group(i);
+		assert_true(ipoib_neighs(l.host[0].s) <= NEIGH_GROUPS + 2);
+	}
+	l.host[0].knows[2] = true;
+	assert_true(host_ip(&l, 0, 1));
+	assert_true(host_ip(&l, 0, 2));
+	assert_int_equal(host_count(&l, 0, IPOIB_NO_NEIGH), 0);
+}
+
+/* A group leaves a minute after the last packet to it. */
+static void group__leaves_after_a_minute(void **state)
+{
+	to_group(1);
+	to_group(2);
+	assert_int_equal(ipoib_neighs(l.host[0].s), 2);
+	link_run(&l, IPOIB_GROUP_NS / 2);
+	to_group(2);
+	assert_int_equal(l.asked, 2);
+	link_run(&l, IPOIB_GROUP_NS / 2);
+	assert_int_equal(ipoib_neighs(l.host[0].s), 1);
+	to_group(2);
+	assert_int_equal(l.asked, 2);
+	link_run(&l, IPOIB_GROUP_NS + 1);
+	assert_int_equal(ipoib_neighs(l.host[0].s), 0);
+	assert_int_equal(ipoib_deadline(l.host[0].s), UINT64_MAX);
+	assert_int_equal(host_count(&l, 0, IPOIB_EVICTED), 0);
+}
+
+/* --- frames of the kernel --------------------------------------------------------------------- */
 
 static void from_kernel__refuses(void **state)
 {
@@ -490,8 +538,7 @@ static void from_kernel__groups(void **state)
 	assert_memory_equal(ipoib_neigh(l.host[0].s, tx.dest)->addr.gid, mgid, 16);
 }
 
-/* --- packets that wait ---------------------------------------------------------------------------
- */
+/* --- packets that wait ------------------------------------------------------------------------ */
 
 /* Each has its limit; the first packets stay, in their order. */
 static void unresolved__waits_within_limits(void **state)
@@ -655,6 +702,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			flood__of_requests_leaves_known_peers, setup, teardown),
 		cmocka_unit_test_setup_teardown(flood__of_qpns_of_one_gid, setup, teardown),
+		cmocka_unit_test_setup_teardown(flood__of_groups_leaves_peers, setup, teardown),
+		cmocka_unit_test_setup_teardown(group__leaves_after_a_minute, setup, teardown),
 		cmocka_unit_test_setup_teardown(from_kernel__refuses, setup, teardown),
 		cmocka_unit_test_setup_teardown(from_kernel__groups, setup, teardown),
 		cmocka_unit_test_setup_teardown(unresolved__waits_within_limits, setup, teardown),
