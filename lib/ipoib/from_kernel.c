@@ -101,7 +101,8 @@ static bool arp_out(struct ipoib *s, uint8_t *frame, uint32_t len, struct ipoib_
 		target = n->addr;
 	else if (!memcmp(mac, sender, 6)) /* it announces itself */
 		target = s->cfg.own;
-	claim_here(s, frame + ETHER_SRC, a.sender_ip, 4);
+	if (a.op != ARP_RARP_REQUEST)
+		claim_here(s, frame + ETHER_SRC, a.sender_ip, 4);
 	arp_write_ipoib(tx->at + IPOIB_HLEN, &a, &s->cfg.own, &target);
 	tx->len = IPOIB_HLEN + ARP_IPOIB_LEN;
 	return true;

@@ -81,12 +81,15 @@ static void claim(struct ipoib *s, struct arrival *a, const struct ipoib_addr *s
 }
 
 /* A message about another port than its datagram's is forged. The QPN is the one that
- * replies go to (IPB-06); datagrams may leave another. */
+ * replies go to (IPB-06); datagrams may leave another. None but this netdev speaks for its own
+ * address, not even another QP of its port. */
 static bool may_claim(struct ipoib *s, const struct arrival *a, const struct ipoib_addr *said)
 {
 	if (memcmp(said->gid, a->from.gid, 16) != 0 || said->qpn < QPN_FIRST ||
 		said->qpn == QPN_MULTICAST)
 		return drop(s, IPOIB_FORGED);
+	if (ipoib_addr_same(said, &s->cfg.own))
+		return drop(s, IPOIB_OWN);
 	return true;
 }
 
@@ -104,24 +107,38 @@ static const uint8_t *local_mac(struct ipoib *s, const uint8_t *ip, unsigned ip_
 	return s->cfg.mac;
 }
 
+/* The MAC of an ARP message's target, as the kernel knows it: of an address of this side, of the
+ * sender, which announces its address by a reply to itself (RFC 826; RFC 5227 3) or asks for it by
+ * RARP, or of a known peer. @return none, of zeroes, for others */
+static const uint8_t *target_mac(struct ipoib *s, const struct arrival *a, const struct arp *arp,
+	const struct ipoib_addr *sender, const struct ipoib_addr *target)
+{
+	static const uint8_t unknown[6];
+	const struct neigh *n;
+
+	if (ipoib_addr_same(target, &s->cfg.own))
+		return local_mac(s, arp->target_ip, 4);
+	if (ipoib_addr_same(target, sender))
+		return a->mac;
+	n = target->qpn == QPN_MULTICAST ? NULL : neigh_of_addr(&s->table, target);
+	return n ? n->mac : unknown;
+}
+
 static bool arp_in(struct ipoib *s, struct arrival *a, uint32_t *len)
 {
 	struct ipoib_addr sender, target;
-	uint8_t mac[6] = {0};
 	struct arp arp;
 
 	if (!arp_read_ipoib(&arp, a->packet, a->len, &sender, &target))
 		return drop(s, IPOIB_BAD_ARP);
 	if (!may_claim(s, a, &sender))
 		return false;
-	/* A probe (RFC 5227) claims nothing but is answered. */
-	if (inet_is_zero(arp.sender_ip, 4))
+	/* A probe (RFC 5227) claims nothing but is answered; so is a request of RARP. */
+	if (inet_is_zero(arp.sender_ip, 4) || arp.op == ARP_RARP_REQUEST)
 		heard_of(s, a, dest_peer(s, &sender));
 	else
 		claim(s, a, &sender, arp.sender_ip, 4);
-	if (ipoib_addr_same(&target, &s->cfg.own))
-		memcpy(mac, local_mac(s, arp.target_ip, 4), 6);
-	arp_write_eth(a->packet, &arp, a->mac, mac);
+	arp_write_eth(a->packet, &arp, a->mac, target_mac(s, a, &arp, &sender, &target));
 	*len = ARP_ETH_LEN;
 	return true;
 }

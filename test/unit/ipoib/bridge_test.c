@@ -165,6 +165,24 @@ static void arp__is_answered_to_whom_it_names(void **state)
 	assert_memory_equal(l.host[0].last, everybody, 6);
 }
 
+/* The IP addresses of a RARP request mean nothing (RFC 903). */
+static void rarp__claims_nothing(void **state)
+{
+	uint8_t frame[ROOM];
+	struct arp a = {.op = ARP_RARP_REQUEST, .sender_ip = {10, 0, 0, 50}};
+	struct ipoib_addr sender, target;
+	struct ipoib_tx tx;
+
+	ether(frame, everybody, one, IPOIB_RARP);
+	arp_write_eth(frame + ETHER_HLEN, &a, one, one);
+	assert_non_null(sends(frame, ETHER_HLEN + ARP_ETH_LEN, &tx));
+	assert_int_equal(get_be16(tx.at), IPOIB_RARP);
+	assert_true(arp_read_ipoib(&a, tx.at + IPOIB_HLEN, ARP_IPOIB_LEN, &sender, &target));
+	assert_true(ipoib_addr_same(&target, &l.host[0].cfg.own));
+	assert_memory_equal(ip_to(ip4), l.host[0].cfg.mac, 6);
+	assert_int_equal(ipoib_bridged(l.host[0].s), 0);
+}
+
 /* Packets tell where they come from, but from no MAC of a group, and they take no address away. */
 static void ip__sources(void **state)
 {
@@ -588,6 +606,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(arp__names_us, setup, teardown),
 		cmocka_unit_test_setup_teardown(arp__is_answered_to_whom_it_names, setup, teardown),
+		cmocka_unit_test_setup_teardown(rarp__claims_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(ip__sources, setup, teardown),
 		cmocka_unit_test_setup_teardown(ip__of_the_host, setup, teardown),
 		cmocka_unit_test_setup_teardown(nd__solicitations, setup, teardown),

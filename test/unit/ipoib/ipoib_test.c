@@ -237,6 +237,80 @@ static void arp__qpn_of_the_address(void **state)
 	assert_int_equal(tx.qpn, 0x4242);
 }
 
+/* An ARP or RARP message of host 1, whose IP addresses are both @p ip, as the kernel of host 0 gets
+ * it. @return the MAC of its target */
+static const uint8_t *about(
+	uint16_t type, uint16_t op, uint8_t ip, const struct ipoib_addr *target, struct arp *a)
+{
+	static uint8_t sender[6], mac[6];
+	const struct ipoib_addr *one = &l.host[1].cfg.own;
+	uint8_t p[IPOIB_HLEN + ARP_IPOIB_LEN];
+
+	*a = (struct arp){.op = op, .sender_ip = {10, 0, 0, ip}, .target_ip = {10, 0, 0, ip}};
+	ipoib_header_put(p, type);
+	arp_write_ipoib(p + IPOIB_HLEN, a, one, target);
+	assert_true(host_datagram(&l, 0, one, true, p, sizeof(p)));
+	assert_true(arp_read_eth(a, l.host[0].last + ETH, ARP_ETH_LEN, sender, mac));
+	assert_memory_equal(sender, l.host[0].last + 6, 6);
+	return mac;
+}
+
+/* proves IPB-04: the target is the sender, this host, a known peer or nobody */
+static void arp__target(void **state)
+{
+	static const uint8_t unknown[6];
+	struct ipoib_addr stranger = {.qpn = 9, .gid = {0xFE, 0x80, [15] = 99}}, none = {.qpn = 0};
+	struct arp a;
+
+	assert_memory_equal(about(IPOIB_ARP, 2, 2, &l.host[1].cfg.own, &a), /* announces itself */
+		l.host[0].last + 6, 6);
+	assert_memory_equal(about(IPOIB_ARP, 2, 2, &l.host[0].cfg.own, &a), l.host[0].cfg.mac, 6);
+	assert_memory_equal(about(IPOIB_ARP, 2, 2, &l.host[2].cfg.own, &a), unknown, 6);
+	host_arp(&l, 2, 0);
+	assert_memory_equal(about(IPOIB_ARP, 2, 2, &l.host[2].cfg.own, &a), l.host[0].mac[2], 6);
+	assert_memory_equal(about(IPOIB_ARP, 2, 2, &stranger, &a), unknown, 6);
+	assert_memory_equal(about(IPOIB_ARP, 1, 2, &none, &a), unknown, 6);
+}
+
+/* The broadcast group is in the table too, but has no MAC. */
+static void arp__target_is_a_group(void **state)
+{
+	static const uint8_t unknown[6];
+	struct ipoib_addr group = {.qpn = 0xFFFFFF};
+	struct arp a;
+
+	host_arp(&l, 0, 1);
+	for (uint32_t i = 0; i < NEIGH_MAX; i++)
+		if (ipoib_neigh(l.host[0].s, i)->group) {
+			memcpy(group.gid, ipoib_neigh(l.host[0].s, i)->addr.gid, 16);
+			memset(((struct neigh *)ipoib_neigh(l.host[0].s, i))->mac, 0xEE, 6);
+		}
+	assert_int_equal(group.gid[0], 0xFF);
+	assert_memory_equal(about(IPOIB_ARP, 2, 2, &group, &a), unknown, 6);
+}
+
+/* proves IPB-02: a request of RARP asks for the address of its sender, and claims none */
+static void rarp__request(void **state)
+{
+	struct ipoib_addr peer = l.host[1].cfg.own;
+	uint8_t mac[6];
+	struct arp a;
+
+	memcpy(mac, about(IPOIB_RARP, ARP_RARP_REQUEST, 7, &peer, &a), 6);
+	assert_memory_equal(mac, l.host[0].last + 6, 6);
+	assert_int_equal(get_be16(l.host[0].last + 12), IPOIB_RARP);
+	assert_int_equal(a.op, ARP_RARP_REQUEST);
+	for (uint32_t i = 0; i < NEIGH_MAX; i++)
+		assert_int_equal(ipoib_neigh(l.host[0].s, i)->nip4, 0);
+	assert_int_equal(ipoib_neighs(l.host[0].s), 1); /* the answer has somewhere to go */
+	peer.qpn = 0x777; /* it restarts with the same undefined address: nothing to learn from */
+	l.host[1].cfg.own = peer;
+	about(IPOIB_RARP, ARP_RARP_REQUEST, 7, &peer, &a);
+	assert_int_equal(host_count(&l, 0, IPOIB_RESTARTED), 0);
+	/* A reply says where its sender is, and is for whom it names. */
+	assert_memory_equal(about(IPOIB_RARP, 4, 7, &l.host[0].cfg.own, &a), l.host[0].cfg.mac, 6);
+}
+
 static void claim(const struct ipoib_addr *from, const char *ip, uint8_t mac[6])
 {
 	uint8_t p[ROOM];
@@ -326,6 +400,24 @@ static void restart__all_entries_of_a_peer_are_heard(void **state)
 		link_run(&l, IPOIB_REACHABLE_NS / 2);
 	}
 	assert_int_equal(host_count(&l, 0, IPOIB_PROBES_SENT), 0);
+}
+
+/* proves IPB-06: another QP of this port does not speak for this netdev, by ARP or by ND */
+static void own__address_of_another_qp(void **state)
+{
+	struct ipoib_addr own = l.host[0].cfg.own, other = own;
+	uint8_t p[ROOM], target[16] = {0xFE, 0x80, [15] = 9};
+	uint32_t len;
+
+	other.qpn = 0x999;
+	assert_false(host_datagram(&l, 0, &other, true, p, arp_of(p, &own, "10.0.0.9")));
+	assert_int_equal(host_count(&l, 0, IPOIB_OWN), 1);
+	ipoib_header_put(p, IPOIB_IP6);
+	len = IPOIB_HLEN + nd_solicit(p + IPOIB_HLEN, own.gid, target, &own);
+	assert_false(host_datagram(&l, 0, &other, true, p, len));
+	assert_int_equal(host_count(&l, 0, IPOIB_OWN), 2);
+	assert_int_equal(ipoib_neighs(l.host[0].s), 0);
+	assert_true(host_datagram(&l, 0, &other, true, p, arp_of(p, &other, "10.0.0.9")));
 }
 
 /* proves IPB-05: ND of a forged address, and of a wrong option */
@@ -690,6 +782,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(arp__forged, setup, teardown),
 		cmocka_unit_test_setup_teardown(arp__probe_is_answered, setup, teardown),
 		cmocka_unit_test_setup_teardown(arp__qpn_of_the_address, setup, teardown),
+		cmocka_unit_test_setup_teardown(arp__target, setup, teardown),
+		cmocka_unit_test_setup_teardown(arp__target_is_a_group, setup, teardown),
+		cmocka_unit_test_setup_teardown(rarp__request, setup, teardown),
+		cmocka_unit_test_setup_teardown(own__address_of_another_qp, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			restart__of_a_peer_with_several_addresses, setup, teardown),
 		cmocka_unit_test_setup_teardown(
