@@ -49,11 +49,6 @@ static bool is_of_the_wire(struct ipoib *s, const uint8_t mac[6])
 static void claim_here(struct ipoib *s, const uint8_t mac[6], const uint8_t *ip, unsigned ip_len)
 {
 	s->count[IPOIB_DISPLACED] += station_claim(&s->stations, mac, ip, ip_len);
-	/* Probes come from an address of the netdev's own host, if it has one. */
-	if (ip_len == 16 && (is_own(s, mac) || !s->has_ip6)) {
-		memcpy(s->ip6, ip, 16);
-		s->has_ip6 = true;
-	}
 }
 
 static void seen_here(struct ipoib *s, const uint8_t mac[6], const uint8_t *ip, unsigned ip_len)

@@ -68,8 +68,6 @@ static void claim(struct ipoib *s, struct arrival *a, const struct ipoib_addr *s
 
 	/* It may have moved there: not announced, nor a duplicate again, before it is used here. */
 	s->count[IPOIB_DUPLICATE] += station_doubt(&s->stations, ip, ip_len);
-	if (ip_len == 16 && !memcmp(ip, s->ip6, 16))
-		s->has_ip6 = false;
 	if (n && n->addr.qpn != said->qpn) {
 		s->count[IPOIB_RESTARTED]++;
 		neigh_rebind(n, said->qpn);
@@ -94,7 +92,8 @@ static bool may_claim(struct ipoib *s, const struct arrival *a, const struct ipo
 }
 
 /* The MAC of an IP address of this side; that of the netdev if none is known. */
-static const uint8_t *local_mac(struct ipoib *s, const uint8_t *ip, unsigned ip_len)
+static const uint8_t *local_mac(
+	struct ipoib *s, const struct arrival *a, const uint8_t *ip, unsigned ip_len)
 {
 	const uint8_t *mac;
 
@@ -103,7 +102,7 @@ static const uint8_t *local_mac(struct ipoib *s, const uint8_t *ip, unsigned ip_
 	mac = station_mac(&s->stations, ip, ip_len);
 	if (mac)
 		return mac;
-	probe_want(s, ip, ip_len);
+	probe_search(s, a->from.gid, ip, ip_len);
 	return s->cfg.mac;
 }
 
@@ -117,7 +116,7 @@ static const uint8_t *target_mac(struct ipoib *s, const struct arrival *a, const
 	const struct neigh *n;
 
 	if (ipoib_addr_same(target, &s->cfg.own))
-		return local_mac(s, arp->target_ip, 4);
+		return local_mac(s, a, arp->target_ip, 4);
 	if (ipoib_addr_same(target, sender))
 		return a->mac;
 	n = target->qpn == QPN_MULTICAST ? NULL : neigh_of_addr(&s->table, target);
@@ -143,9 +142,22 @@ static bool arp_in(struct ipoib *s, struct arrival *a, uint32_t *len)
 	return true;
 }
 
+/* A claim, unless it comes from the address that nobody has (neigh_made_up()): a probe of rocid's,
+ * which claims nothing but is answered, as one by ARP. */
+static void nd_claim(
+	struct ipoib *s, struct arrival *a, const struct ipoib_addr *said, const uint8_t ip[16])
+{
+	uint8_t made_up[16];
+
+	neigh_made_up(made_up, said);
+	if (!memcmp(ip, made_up, 16))
+		heard_of(s, a, dest_peer(s, said));
+	else
+		claim(s, a, said, ip, 16);
+}
+
 static bool nd_in(struct ipoib *s, struct arrival *a, uint32_t *len)
 {
-	static const uint8_t unspecified[16];
 	struct ipoib_addr said;
 	const uint8_t *lladdr;
 	uint8_t *ip6 = a->packet;
@@ -159,9 +171,9 @@ static bool nd_in(struct ipoib *s, struct arrival *a, uint32_t *len)
 		if (!may_claim(s, a, &said))
 			return false;
 		if (nd.type == ND_NEIGHBOUR_ADVERT)
-			claim(s, a, &said, nd.target, 16);
-		else if (memcmp(ip6 + 8, unspecified, 16) != 0)
-			claim(s, a, &said, ip6 + 8, 16);
+			nd_claim(s, a, &said, nd.target);
+		else if (!inet_is_zero(ip6 + IP6_SRC, 16))
+			nd_claim(s, a, &said, ip6 + IP6_SRC);
 	}
 	*len = nd_write(s->copy, sizeof(s->copy), ip6, ND_ETH_UNITS, a->mac);
 	if (!*len)
@@ -172,18 +184,19 @@ static bool nd_in(struct ipoib *s, struct arrival *a, uint32_t *len)
 
 /* The MAC that a datagram to our QP is for. The answer to a probe for duplicates (RFC 5227) does
  * not name whom it is for: anybody here may have asked, if there is more than the netdev's host. */
-static const uint8_t *destination_here(struct ipoib *s, const uint8_t *packet, uint16_t type)
+static const uint8_t *destination_here(struct ipoib *s, const struct arrival *a, uint16_t type)
 {
 	static const uint8_t everybody[6] = {0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
+	const uint8_t *packet = a->packet;
 
 	if (type == IPOIB_IP6)
-		return local_mac(s, packet + IP6_DST, 16);
+		return local_mac(s, a, packet + IP6_DST, 16);
 	if (type == IPOIB_IP4)
-		return local_mac(s, packet + IP4_DST, 4);
+		return local_mac(s, a, packet + IP4_DST, 4);
 	packet += ARP_ETH_TARGET_IP;
 	if (inet_is_zero(packet, 4) && s->stations.others)
 		return everybody;
-	return local_mac(s, packet, 4);
+	return local_mac(s, a, packet, 4);
 }
 
 /* Groups' MACs are those of Ethernet: RFC 1112 6.4, RFC 2464 7. */
@@ -192,7 +205,7 @@ static void ethernet(struct ipoib *s, const struct arrival *a, uint16_t type)
 	uint8_t *eth = a->packet - ETHER_HLEN;
 
 	if (!a->group) {
-		memcpy(eth, destination_here(s, a->packet, type), 6);
+		memcpy(eth, destination_here(s, a, type), 6);
 	} else if (type == IPOIB_IP6 && a->packet[24] == 0xFF) {
 		eth[0] = eth[1] = 0x33;
 		memcpy(eth + 2, a->packet + 36, 4);

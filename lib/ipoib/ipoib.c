@@ -7,16 +7,6 @@ size_t ipoib_size(void)
 	return sizeof(struct ipoib);
 }
 
-/* As RFC 4291, appendix A, makes one of a MAC. */
-static void make_up_address(uint8_t ip[16], const uint8_t mac[6])
-{
-	put_be64(ip, 0xFE80ull << 48);
-	memcpy(ip + 8, mac, 3);
-	put_be16(ip + 11, 0xFFFE);
-	memcpy(ip + 13, mac + 3, 3);
-	ip[8] ^= 2;
-}
-
 struct ipoib *ipoib_init(void *room, const struct ipoib_config *cfg)
 {
 	struct ipoib *s = room;
@@ -34,7 +24,7 @@ struct ipoib *ipoib_init(void *room, const struct ipoib_config *cfg)
 	}
 	neigh_init(&s->table, &cfg->seed);
 	neigh_mac(s->wire_mac, &cfg->own);
-	make_up_address(s->made_up, s->wire_mac);
+	neigh_made_up(s->made_up, &cfg->own);
 	station_init(&s->stations, &cfg->seed, cfg->mac);
 	return s;
 }

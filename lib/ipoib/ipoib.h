@@ -15,9 +15,8 @@
  *   then each PROBE, PROBES times
  * - a destination without an address handle is not tried again before RETRY
  * - a group that nothing was sent to for GROUP leaves the table
- * - of packets to MACs that no peer has, one per LOOK becomes a search for its IP address
- * - of packets for addresses that no host of a bridge was heard to have, one per LOOK is searched
- * for
+ * - of the IP addresses of packets to MACs that no peer has, one is asked for per LOOK
+ * - of those of packets for hosts of a bridge that were not heard, likewise
  */
 #ifndef IPOIB_H
 #define IPOIB_H
@@ -162,7 +161,7 @@ bool ipoib_resolved(struct ipoib *s, uint32_t dest, uint32_t serial, bool ok, ui
  */
 bool ipoib_next(struct ipoib *s, uint8_t *room, uint64_t now, struct ipoib_tx *tx);
 
-/** @return when to call ipoib_next() at the latest; UINT64_MAX: not at all. */
+/** @return when to call ipoib_next() and ipoib_search() at the latest; UINT64_MAX: not at all. */
 uint64_t ipoib_deadline(const struct ipoib *s);
 
 /** Counts what its caller did or dropped. */

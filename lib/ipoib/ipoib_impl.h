@@ -9,6 +9,7 @@
 
 #include <string.h>
 #include "ipoib.h"
+#include "seek.h"
 #include "stations.h"
 
 #define QPN_MULTICAST 0xFFFFFFu
@@ -25,15 +26,12 @@ struct packet {
 
 struct ipoib {
 	struct ipoib_config cfg;
-	bool has_ip6;
-	uint8_t ip6[16];	  /* the kernel's, as its last messages say */
-	uint8_t wire_mac[6];	  /* by which peers know us */
-	uint8_t made_up[16];	  /* link-local address that nobody has */
-	uint64_t look_next;	  /* for the IP address of a packet to nobody, at the earliest */
-	uint64_t search_next;	  /* likewise, for one of this side */
-	struct station_ip wanted; /* that; len 0: none */
-	struct list asks;	  /* neighs that need a handle */
-	struct list ready;	  /* that got one, with packets */
+	uint8_t wire_mac[6];	/* by which peers know us */
+	uint8_t made_up[16];	/* neigh_made_up() of this netdev */
+	struct seek looked_for; /* peers, on the wire */
+	struct seek searched;	/* hosts of this side */
+	struct list asks;	/* neighs that need a handle */
+	struct list ready;	/* that got one, with packets */
 	struct list probing;
 	uint64_t count[IPOIB_COUNTS];
 	struct list waiting; /* packets, the oldest first */
@@ -106,8 +104,8 @@ bool dest_send(struct ipoib *s, struct neigh *n, uint64_t now, struct ipoib_tx *
 bool probe_look_for(
 	struct ipoib *s, uint8_t *frame, uint16_t type, uint64_t now, struct ipoib_tx *tx);
 
-/** Packets come for an IP address of this side that is not known: ipoib_search() will ask for it.
- */
-void probe_want(struct ipoib *s, const uint8_t *ip, unsigned ip_len);
+/** A packet of a peer with this GID is for an IP address of this side that is not known:
+ * ipoib_search() will ask for it. */
+void probe_search(struct ipoib *s, const uint8_t gid[16], const uint8_t *ip, unsigned ip_len);
 
 #endif

@@ -154,6 +154,18 @@ void neigh_mac(uint8_t mac[6], const struct ipoib_addr *a)
 	mac[0] = (uint8_t)((mac[0] & ~1) | 2); /* locally administered, of one station */
 }
 
+void neigh_made_up(uint8_t ip[16], const struct ipoib_addr *a)
+{
+	uint8_t mac[6];
+
+	neigh_mac(mac, a);
+	put_be64(ip, 0xFE80ull << 48);
+	memcpy(ip + 8, mac, 3);
+	put_be16(ip + 11, 0xFFFE);
+	memcpy(ip + 13, mac + 3, 3);
+	ip[8] ^= 2;
+}
+
 struct neigh *neigh_add(struct neigh_table *t, const struct ipoib_addr *a, const uint8_t mac[6])
 {
 	struct list *place = list_pop(mac ? &t->free : &t->free_groups);

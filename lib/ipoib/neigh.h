@@ -109,4 +109,8 @@ void neigh_touch(struct neigh_table *t, struct neigh *n, uint64_t now);
  *  The first NEIGH_MAC_GID octets are those of all QPNs of the GID. */
 void neigh_mac(uint8_t mac[6], const struct ipoib_addr *a);
 
+/** The link-local IPv6 address that RFC 4291, appendix A, makes of that MAC. No host has it: rocid
+ *  solicits from it by itself. */
+void neigh_made_up(uint8_t ip[16], const struct ipoib_addr *a);
+
 #endif

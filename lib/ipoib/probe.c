@@ -7,7 +7,7 @@
 #include "ipoib_impl.h"
 #include "nd.h"
 
-/* --- peers that are silent -------------------------------------------------------------------- */
+/* --- by ARP and by ND ------------------------------------------------------------------------- */
 
 /* Without an IP address of this host (RFC 5227 2.1.1): the peer answers whatever networks it and
  * the kernel have here, and nobody learns an address that may be another host's by now. */
@@ -26,31 +26,71 @@ static struct neigh *arp_probe(struct ipoib *s, const uint8_t ip[4], struct ipoi
 	return dest_group(s, mgid);
 }
 
-/* From an address that ND has claimed here: the peer takes it to be at our link-layer address (RFC
- * 4861 7.2.3). Without one from an address that nobody has: from none it would be a claim of the
- * peer's (DAD). */
+/* From an address that nobody has: the peer takes the source to be at our link-layer address (RFC
+ * 4861 7.2.3), which may be true of no other, and peers could take any other away; from none, it
+ * would be a claim of the peer's address (DAD). */
 static struct neigh *nd_probe(struct ipoib *s, const uint8_t ip[16], struct ipoib_tx *tx)
 {
-	const uint8_t *source = s->has_ip6 ? s->ip6 : s->made_up;
 	uint8_t mgid[16], group[16];
 
 	ipoib_header_put(tx->at, IPOIB_IP6);
-	tx->len = IPOIB_HLEN + nd_solicit(tx->at + IPOIB_HLEN, source, ip, &s->cfg.own);
+	tx->len = IPOIB_HLEN + nd_solicit(tx->at + IPOIB_HLEN, s->made_up, ip, &s->cfg.own);
 	nd_group_of(group, ip);
 	ipoib_mgid_of_ip6(mgid, s->cfg.pkey, s->cfg.scope, group);
 	return dest_group(s, mgid);
 }
+
+/* --- unknown peers ---------------------------------------------------------------------------- */
+
+/* @return whether there is a question for the wire. */
+static bool look(struct ipoib *s, uint64_t now, struct ipoib_tx *tx)
+{
+	struct station_ip at;
+	struct neigh *to;
+
+	if (!seek_take(&s->looked_for, now, IPOIB_LOOK_NS, &at))
+		return false;
+	s->count[IPOIB_PROBES_SENT]++;
+	to = at.len == 16 ? nd_probe(s, at.ip, tx) : arp_probe(s, at.ip, tx);
+	return dest_send(s, to, now, tx);
+}
+
+/* A packet to a MAC that no peer has is lost. A host on a bridge may have learned that MAC before
+ * this session began, and not ask again for half a minute: its IP address is asked for here, in
+ * place of the packet, or later when others are asked for first; but not one that ARP or ND has
+ * claimed on this side, which the bridge does not know the way to. The packet's source is not used:
+ * it may be any, and would become a claim. */
+bool probe_look_for(
+	struct ipoib *s, uint8_t *frame, uint16_t type, uint64_t now, struct ipoib_tx *tx)
+{
+	unsigned ip_len = type == IPOIB_IP6 ? 16 : 4;
+	const uint8_t *ip = frame + ETHER_HLEN + (ip_len == 16 ? IP6_DST : IP4_DST);
+	uint32_t src[2] = {0};
+
+	if (!memcmp(frame, s->wire_mac, 6)) /* the answer to a search: it has been seen */
+		return false;
+	drop(s, IPOIB_NO_NEIGH);
+	if (type != IPOIB_IP6 && type != IPOIB_IP4)
+		return false;
+	if (!inet_is_unicast(ip, ip_len) || station_is_claimed(&s->stations, ip, ip_len))
+		return false;
+	memcpy(src, frame + ETHER_SRC, 6);
+	seek_add(&s->looked_for, &s->cfg.seed, hash_words(&s->cfg.seed, src, ARRAY_SIZE(src)), ip,
+		ip_len);
+	tx->at = frame;
+	return look(s, now, tx);
+}
+
+/* --- peers that are silent -------------------------------------------------------------------- */
 
 /* By broadcast, or to the group of its address: a unicast would go to a QP that is gone. In turns
  * by both families and for each address: a peer may have lost some, or be a bridge, whose hosts
  * come and go. */
 static struct neigh *write_probe(struct ipoib *s, struct neigh *n, struct ipoib_tx *tx)
 {
-	bool nd = n->nip6 && s->has_ip6;
-
-	if (n->nip4 && (n->probes & 1 || !nd))
+	if (n->nip4 && (n->probes & 1 || !n->nip6))
 		return arp_probe(s, n->ip4[n->asked4++ % n->nip4], tx);
-	return nd ? nd_probe(s, n->ip6[n->asked6++ % n->nip6], tx) : NULL;
+	return n->nip6 ? nd_probe(s, n->ip6[n->asked6++ % n->nip6], tx) : NULL;
 }
 
 /* @return whether there is a probe to send. */
@@ -87,46 +127,31 @@ bool ipoib_next(struct ipoib *s, uint8_t *room, uint64_t now, struct ipoib_tx *t
 			return true;
 		l = &s->probing; /* a probe that was not sent may have left the list */
 	}
-	return false;
+	tx->at = room;
+	return look(s, now, tx);
+}
+
+static uint64_t sooner(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
 }
 
 uint64_t ipoib_deadline(const struct ipoib *s)
 {
 	uint64_t first = list_empty(&s->ready) ? dest_group_deadline(s) : 0;
 
+	first = sooner(first, seek_deadline(&s->looked_for));
+	first = sooner(first, seek_deadline(&s->searched));
+
 	for (const struct list *l = s->probing.next; l != &s->probing; l = l->next) {
 		const struct neigh *n = container_of(l, struct neigh, job);
 
-		first = n->due < first ? n->due : first;
+		first = sooner(first, n->due);
 	}
 	return first;
 }
 
-/* --- addresses that are not known ------------------------------------------------------------- */
-
-/* A packet to a MAC that no peer has is lost. A host on a bridge may have learned that MAC before
- * this session began, and not ask again for half a minute: its IP address is asked for here, in
- * place of the packet; but not one of this side, which the bridge does not know the way to. The
- * packet's source is not used: it may be any, and would become a claim. */
-bool probe_look_for(
-	struct ipoib *s, uint8_t *frame, uint16_t type, uint64_t now, struct ipoib_tx *tx)
-{
-	unsigned ip_len = type == IPOIB_IP6 ? 16 : 4;
-	uint8_t ip[16];
-
-	if (!memcmp(frame, s->wire_mac, 6)) /* the answer to a search: it has been seen */
-		return false;
-	drop(s, IPOIB_NO_NEIGH);
-	if ((type != IPOIB_IP6 && type != IPOIB_IP4) || now < s->look_next)
-		return false;
-	memcpy(ip, frame + ETHER_HLEN + (ip_len == 16 ? IP6_DST : IP4_DST), ip_len);
-	if (!inet_is_unicast(ip, ip_len) || station_mac(&s->stations, ip, ip_len))
-		return false;
-	s->look_next = now + IPOIB_LOOK_NS;
-	s->count[IPOIB_PROBES_SENT]++;
-	tx->at = frame;
-	return dest_send(s, ip_len == 16 ? nd_probe(s, ip, tx) : arp_probe(s, ip, tx), now, tx);
-}
+/* --- hosts of a bridge ------------------------------------------------------------------------ */
 
 /* Answers to a probe from there are for nobody. */
 static bool is_made_up(const struct ipoib *s, const uint8_t *ip, unsigned ip_len)
@@ -134,36 +159,34 @@ static bool is_made_up(const struct ipoib *s, const uint8_t *ip, unsigned ip_len
 	return ip_len == 16 && !memcmp(ip, s->made_up, 16);
 }
 
-void probe_want(struct ipoib *s, const uint8_t *ip, unsigned ip_len)
+void probe_search(struct ipoib *s, const uint8_t gid[16], const uint8_t *ip, unsigned ip_len)
 {
-	if (!s->wanted.len && inet_is_unicast(ip, ip_len) && !is_made_up(s, ip, ip_len)) {
-		s->wanted.len = ip_len;
-		memcpy(s->wanted.ip, ip, ip_len);
-	}
+	if (inet_is_unicast(ip, ip_len) && !is_made_up(s, ip, ip_len))
+		seek_add(&s->searched, &s->cfg.seed, hash_words(&s->cfg.seed, gid, 4), ip, ip_len);
 }
 
-static uint32_t search_by_arp(const struct ipoib *s, uint8_t *frame)
+static uint32_t search_by_arp(const struct ipoib *s, const uint8_t ip[4], uint8_t *frame)
 {
 	static const uint8_t unknown[6];
 	struct arp a = {.op = ARP_REQUEST};
 
 	memset(frame, 0xFF, 6);
 	put_be16(frame + ETHER_TYPE, IPOIB_ARP);
-	memcpy(a.target_ip, s->wanted.ip, 4);
+	memcpy(a.target_ip, ip, 4);
 	arp_write_eth(frame + ETHER_HLEN, &a, s->wire_mac, unknown);
 	return ETHER_HLEN + ARP_ETH_LEN;
 }
 
 /* From an address that nobody has: from none it would be a claim (DAD). */
-static uint32_t search_by_nd(struct ipoib *s, uint8_t *frame)
+static uint32_t search_by_nd(struct ipoib *s, const uint8_t ip[16], uint8_t *frame)
 {
 	uint8_t group[16];
 
-	nd_group_of(group, s->wanted.ip);
+	nd_group_of(group, ip);
 	frame[0] = frame[1] = 0x33;
 	memcpy(frame + 2, group + 12, 4);
 	put_be16(frame + ETHER_TYPE, IPOIB_IP6);
-	nd_solicit(s->copy, s->made_up, s->wanted.ip, &s->cfg.own);
+	nd_solicit(s->copy, s->made_up, ip, &s->cfg.own);
 	return ETHER_HLEN + nd_write(frame + ETHER_HLEN, IPOIB_SEARCH_MAX - ETHER_HLEN, s->copy,
 				    ND_ETH_UNITS, s->wire_mac);
 }
@@ -172,12 +195,12 @@ static uint32_t search_by_nd(struct ipoib *s, uint8_t *frame)
 bool ipoib_search(
 	struct ipoib *s, uint8_t room[IPOIB_SEARCH_MAX], uint64_t now, struct ipoib_frame *frame)
 {
-	if (!s->wanted.len || now < s->search_next)
+	struct station_ip at;
+
+	if (!seek_take(&s->searched, now, IPOIB_LOOK_NS, &at))
 		return false;
-	s->search_next = now + IPOIB_LOOK_NS;
 	memcpy(room + ETHER_SRC, s->wire_mac, 6);
 	frame->at = room;
-	frame->len = s->wanted.len == 4 ? search_by_arp(s, room) : search_by_nd(s, room);
-	s->wanted.len = 0;
+	frame->len = at.len == 4 ? search_by_arp(s, at.ip, room) : search_by_nd(s, at.ip, room);
 	return true;
 }

@@ -208,6 +208,14 @@ const uint8_t *station_mac(struct station_table *t, const uint8_t *ip, unsigned 
 	return s ? s->mac : NULL;
 }
 
+bool station_is_claimed(struct station_table *t, const uint8_t *ip, unsigned ip_len)
+{
+	struct station_ip at = key_of(ip, ip_len);
+	const struct station *s = find(t, &at);
+
+	return s && s->claimed;
+}
+
 bool station_has_mac(struct station_table *t, const uint8_t mac[6])
 {
 	struct list *bucket = mac_bucket(t, mac);

@@ -155,8 +155,10 @@ static void settle(struct link *l)
 		any = false;
 		for (unsigned i = 0; i < HOSTS; i++) {
 			uint8_t room[IPOIB_PACKET_MAX];
+			struct ipoib_frame f;
 			struct ipoib_tx tx;
 
+			ipoib_search(l->host[i].s, room, l->now, &f); /* nobody else is there */
 			resolve(l, i);
 			while (ipoib_next(l->host[i].s, room, l->now, &tx)) {
 				deliver(l, i, &tx);
