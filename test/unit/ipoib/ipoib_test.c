@@ -363,6 +363,24 @@ static void restart__of_a_peer_with_several_addresses(void **state)
 	assert_int_equal(host_count(&l, 0, IPOIB_RESTARTED), 1);
 }
 
+/* The target of an announcement is its sender, also of a peer that has two MACs. */
+static void restart__announced_by_replies(void **state)
+{
+	struct ipoib_addr *peer = &l.host[1].cfg.own;
+	uint8_t mac[2][6];
+	struct arp a;
+
+	claim(peer, "10.0.0.2", mac[0]);
+	claim_many(peer);
+	claim(peer, "10.0.0.3", mac[0]);
+	peer->qpn = 0x4321;
+	claim(peer, "10.0.0.2", mac[0]);
+	claim(peer, "10.0.0.3", mac[1]);
+	assert_memory_not_equal(mac[0], mac[1], 6);
+	for (unsigned i = 0; i < 2; i++)
+		assert_memory_equal(about(IPOIB_ARP, 2, (uint8_t)(2 + i), peer, &a), mac[i], 6);
+}
+
 /* The order in which it claims its addresses does not matter: it keeps its MAC. */
 static void restart__keeps_the_mac_of_each_address(void **state)
 {
@@ -788,6 +806,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(own__address_of_another_qp, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			restart__of_a_peer_with_several_addresses, setup, teardown),
+		cmocka_unit_test_setup_teardown(restart__announced_by_replies, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			restart__keeps_the_mac_of_each_address, setup, teardown),
 		cmocka_unit_test_setup_teardown(
