@@ -14,6 +14,7 @@
 #define ARP_ETH_TARGET_IP 24u
 #define ARP_IPOIB_LEN	  56u
 #define ARP_REQUEST	  1u
+#define ARP_RARP_REQUEST  3u /* its IP addresses mean nothing: RFC 903 */
 
 /** The fields that both forms have. */
 struct arp {

@@ -109,7 +109,7 @@ uint32_t cut_next(struct cut *c, uint8_t *to, uint32_t room)
 	if (!c->each)
 		return len;
 	memcpy(to + c->head, payload, n);
-	put_ip(to + ETHER_HLEN, len - ETHER_HLEN, c->l4 - ETHER_HLEN, c->at / c->each);
+	put_ip(to + ETHER_HLEN, len - ETHER_HLEN, c->l4 - ETHER_HLEN, c->sent++);
 	put_tcp(c, to + ETHER_HLEN, to + c->l4, payload, n);
 	c->at += n;
 	return len;

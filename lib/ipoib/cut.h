@@ -21,6 +21,7 @@ struct cut {
 	uint32_t l4;   /* where TCP begins */
 	uint32_t at;   /* payload that has left */
 	uint32_t each; /* payload of a segment */
+	uint32_t sent; /* segments that have left */
 	bool done;     /* all of it has left */
 };
 

@@ -7,6 +7,7 @@
 #ifndef IPOIB_INET_H
 #define IPOIB_INET_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -31,6 +32,7 @@ enum {
 enum {
 	IP6_PLEN = 4,
 	IP6_NEXT = 6,
+	IP6_HOPS = 7,
 	IP6_SRC = 8,
 	IP6_DST = 24,
 	IP6_HLEN = 40,
@@ -56,6 +58,28 @@ enum {
 #define IP4_OFFSET    0x1FFFu
 #define IP4_MF	      0x2000u
 #define IP_PACKET_MAX 65535u
+
+/** @return whether the octets are all zero: no address. */
+static inline bool inet_is_zero(const uint8_t *p, unsigned len)
+{
+	for (unsigned i = 0; i < len; i++)
+		if (p[i])
+			return false;
+	return true;
+}
+
+/** @return whether @p ip, of 4 or 16 octets, is the address of one host. */
+static inline bool inet_is_unicast(const uint8_t *ip, unsigned ip_len)
+{
+	return !inet_is_zero(ip, ip_len) && (ip_len == 4 ? ip[0] < 0xE0 : ip[0] != 0xFF);
+}
+
+/** @return whether the @p len octets at @p ip begin with a whole IP header of the version that is
+ *  asked for. */
+static inline bool inet_is_ip(const uint8_t *ip, uint32_t len, bool v4)
+{
+	return len >= (v4 ? IP4_HLEN : IP6_HLEN) && ip[0] >> 4 == (v4 ? 4 : 6);
+}
 
 #define INET_MANY 128u
 

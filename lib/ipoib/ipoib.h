@@ -14,9 +14,9 @@
  * - a peer that was not heard for REACHABLE is asked again, if packets are sent to it: after DELAY,
  *   then each PROBE, PROBES times
  * - a destination without an address handle is not tried again before RETRY
- * - of packets to MACs that no peer has, one per LOOK becomes a search for its IP address
- * - of packets for addresses that no host of a bridge was heard to have, one per LOOK is searched
- * for
+ * - a group that nothing was sent to for GROUP leaves the table
+ * - of the IP addresses of packets to MACs that no peer has, one is asked for per LOOK
+ * - of those of packets for hosts of a bridge that were not heard, likewise
  */
 #ifndef IPOIB_H
 #define IPOIB_H
@@ -31,6 +31,7 @@
 #define IPOIB_PROBE_NS	   (1000 * IPOIB_MS)
 #define IPOIB_RETRY_NS	   (1000 * IPOIB_MS)
 #define IPOIB_LOOK_NS	   (100 * IPOIB_MS)
+#define IPOIB_GROUP_NS	   (60000 * IPOIB_MS)
 #define IPOIB_PROBES	   3u
 #define IPOIB_WAIT_EACH	   16u	/* packets that wait for one destination */
 #define IPOIB_WAIT_ALL	   128u /* and for all */
@@ -160,7 +161,7 @@ bool ipoib_resolved(struct ipoib *s, uint32_t dest, uint32_t serial, bool ok, ui
  */
 bool ipoib_next(struct ipoib *s, uint8_t *room, uint64_t now, struct ipoib_tx *tx);
 
-/** @return when to call ipoib_next() at the latest; UINT64_MAX: not at all. */
+/** @return when to call ipoib_next() and ipoib_search() at the latest; UINT64_MAX: not at all. */
 uint64_t ipoib_deadline(const struct ipoib *s);
 
 /** Counts what its caller did or dropped. */

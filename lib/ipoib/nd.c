@@ -2,6 +2,7 @@
 #include <stddef.h>
 #include <string.h>
 #include "bits.h"
+#include "inet.h"
 #include "nd.h"
 
 #define ICMP6	   58u
@@ -22,15 +23,6 @@ enum {
 	FRAGMENT_OFFSET = 0xFFF8
 };
 
-enum {
-	PLEN = 4,
-	NXT = 6,
-	HLIM = 7,
-	SRC = 8,
-	DST = 24,
-	HLEN = 40
-};
-
 /* Octets before the options, by type. */
 static uint32_t fixed_len(uint8_t type)
 {
@@ -41,7 +33,7 @@ static uint32_t fixed_len(uint8_t type)
 
 bool nd_is(const uint8_t *ip6, uint32_t len)
 {
-	return len > HLEN && ip6[NXT] == ICMP6 && fixed_len(ip6[HLEN]);
+	return len > IP6_HLEN && ip6[IP6_NEXT] == ICMP6 && fixed_len(ip6[IP6_HLEN]);
 }
 
 /* Octets of an extension header (RFC 8200 4, RFC 4302 2.2); 0: it is none, or what follows is not
@@ -64,31 +56,22 @@ static uint32_t extension_len(uint8_t type, const uint8_t *h)
 
 bool nd_after_headers(const uint8_t *ip6, uint32_t len)
 {
-	uint8_t type = ip6[NXT];
-	uint32_t at = HLEN, n;
+	uint8_t type = ip6[IP6_NEXT];
+	uint32_t at = IP6_HLEN, n;
 
 	while (len - at >= UNIT && (n = extension_len(type, ip6 + at)) && n < len - at) {
 		type = ip6[at];
 		at += n;
 	}
-	return at > HLEN && type == ICMP6 && fixed_len(ip6[at]);
+	return at > IP6_HLEN && type == ICMP6 && fixed_len(ip6[at]);
 }
 
 /* RFC 4443 2.3, over a packet whose checksum field is included: 0 when it is right. */
 static uint16_t checksum(const uint8_t *ip6)
 {
-	uint32_t len = get_be16(ip6 + PLEN);
-	uint64_t sum = (uint64_t)len + ICMP6;
+	uint32_t len = get_be16(ip6 + IP6_PLEN);
 
-	for (unsigned i = SRC; i < HLEN; i += 2)
-		sum += get_be16(ip6 + i);
-	for (uint32_t i = 0; i + 1 < len; i += 2)
-		sum += get_be16(ip6 + HLEN + i);
-	if (len & 1)
-		sum += (uint32_t)ip6[HLEN + len - 1] << 8;
-	while (sum >> 16)
-		sum = (sum & 0xFFFF) + (sum >> 16);
-	return (uint16_t)~sum;
+	return (uint16_t)~inet_fold(inet_add(inet_pseudo(ip6, len, ICMP6), ip6 + IP6_HLEN, len));
 }
 
 static bool is_lladdr(const uint8_t *opt)
@@ -121,22 +104,22 @@ static bool read_options(struct nd *nd, const uint8_t *at, const uint8_t *end, u
 
 bool nd_read(struct nd *nd, const uint8_t *ip6, uint32_t len, unsigned units)
 {
-	uint32_t plen = get_be16(ip6 + PLEN), fixed = fixed_len(ip6[HLEN]);
+	uint32_t plen = get_be16(ip6 + IP6_PLEN), fixed = fixed_len(ip6[IP6_HLEN]);
 
 	memset(nd, 0, sizeof(*nd));
-	nd->type = (enum nd_type)ip6[HLEN];
-	if (plen > len - HLEN || plen < fixed || ip6[HLIM] != HOPS || checksum(ip6))
+	nd->type = (enum nd_type)ip6[IP6_HLEN];
+	if (plen > len - IP6_HLEN || plen < fixed || ip6[IP6_HOPS] != HOPS || checksum(ip6))
 		return false;
 	if (nd->type == ND_NEIGHBOUR_SOLICIT || nd->type == ND_NEIGHBOUR_ADVERT)
-		memcpy(nd->target, ip6 + HLEN + 8, 16);
-	return read_options(nd, ip6 + HLEN + fixed, ip6 + HLEN + plen, units);
+		memcpy(nd->target, ip6 + IP6_HLEN + 8, 16);
+	return read_options(nd, ip6 + IP6_HLEN + fixed, ip6 + IP6_HLEN + plen, units);
 }
 
 static void seal(uint8_t *ip6, uint32_t len)
 {
-	put_be16(ip6 + PLEN, (uint16_t)(len - HLEN));
-	put_be16(ip6 + HLEN + ICMP_CSUM, 0);
-	put_be16(ip6 + HLEN + ICMP_CSUM, checksum(ip6));
+	put_be16(ip6 + IP6_PLEN, (uint16_t)(len - IP6_HLEN));
+	inet_put(ip6 + IP6_HLEN + ICMP_CSUM, 0);
+	inet_put(ip6 + IP6_HLEN + ICMP_CSUM, checksum(ip6));
 }
 
 static void put_option(uint8_t *to, uint8_t type, unsigned units, const uint8_t *addr)
@@ -152,8 +135,8 @@ static void put_option(uint8_t *to, uint8_t type, unsigned units, const uint8_t 
 uint32_t nd_write(
 	uint8_t *to, uint32_t room, const uint8_t *ip6, unsigned units, const uint8_t *addr)
 {
-	uint32_t at = HLEN + fixed_len(ip6[HLEN]), n = at;
-	uint32_t end = HLEN + get_be16(ip6 + PLEN);
+	uint32_t at = IP6_HLEN + fixed_len(ip6[IP6_HLEN]), n = at;
+	uint32_t end = IP6_HLEN + get_be16(ip6 + IP6_PLEN);
 
 	if (end + ND_GROWTH > room)
 		return 0;
@@ -165,7 +148,7 @@ uint32_t nd_write(
 		if (!is_lladdr(opt)) {
 			memcpy(to + n, opt, len);
 			n += len;
-		} else if (ip6[HLEN] != ND_REDIRECT || opt[0] != OPT_TARGET) {
+		} else if (ip6[IP6_HLEN] != ND_REDIRECT || opt[0] != OPT_TARGET) {
 			put_option(to + n, opt[0], units, addr);
 			n += units * UNIT;
 		}
@@ -186,19 +169,19 @@ void nd_group_of(uint8_t group[16], const uint8_t ip[16])
 uint32_t nd_solicit(uint8_t *to, const uint8_t source[16], const uint8_t target[16],
 	const struct ipoib_addr *own)
 {
-	const uint32_t len = HLEN + NS_LEN + IPOIB_ND_UNITS * UNIT;
+	const uint32_t len = IP6_HLEN + NS_LEN + IPOIB_ND_UNITS * UNIT;
 	uint8_t addr[IPOIB_LLADDR_LEN];
 
 	memset(to, 0, len);
 	to[0] = 0x60;
-	to[NXT] = ICMP6;
-	to[HLIM] = HOPS;
-	memcpy(to + SRC, source, 16);
-	nd_group_of(to + DST, target);
-	to[HLEN] = ND_NEIGHBOUR_SOLICIT;
-	memcpy(to + HLEN + 8, target, 16);
+	to[IP6_NEXT] = ICMP6;
+	to[IP6_HOPS] = HOPS;
+	memcpy(to + IP6_SRC, source, 16);
+	nd_group_of(to + IP6_DST, target);
+	to[IP6_HLEN] = ND_NEIGHBOUR_SOLICIT;
+	memcpy(to + IP6_HLEN + 8, target, 16);
 	ipoib_addr_put(addr, own);
-	put_option(to + HLEN + NS_LEN, OPT_SOURCE, IPOIB_ND_UNITS, addr);
+	put_option(to + IP6_HLEN + NS_LEN, OPT_SOURCE, IPOIB_ND_UNITS, addr);
 	seal(to, len);
 	return len;
 }

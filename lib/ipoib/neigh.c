@@ -17,6 +17,8 @@ void neigh_init(struct neigh_table *t, const struct hash_seed *seed)
 	list_init(&t->free);
 	list_init(&t->fresh);
 	list_init(&t->sent);
+	list_init(&t->free_groups);
+	list_init(&t->groups);
 	for (unsigned i = 0; i < NEIGH_MAX; i++) {
 		struct neigh *n = &t->entry[i];
 
@@ -25,7 +27,7 @@ void neigh_init(struct neigh_table *t, const struct hash_seed *seed)
 		list_init(&n->age);
 		list_init(&n->job);
 		list_init(&n->packets);
-		list_push(&t->free, &n->age);
+		list_push(i < NEIGH_PEERS ? &t->free : &t->free_groups, &n->age);
 	}
 }
 
@@ -152,9 +154,22 @@ void neigh_mac(uint8_t mac[6], const struct ipoib_addr *a)
 	mac[0] = (uint8_t)((mac[0] & ~1) | 2); /* locally administered, of one station */
 }
 
+void neigh_made_up(uint8_t ip[16], const struct ipoib_addr *a)
+{
+	uint8_t mac[6];
+
+	neigh_mac(mac, a);
+	put_be64(ip, 0xFE80ull << 48);
+	memcpy(ip + 8, mac, 3);
+	put_be16(ip + 11, 0xFFFE);
+	memcpy(ip + 13, mac + 3, 3);
+	ip[8] ^= 2;
+}
+
 struct neigh *neigh_add(struct neigh_table *t, const struct ipoib_addr *a, const uint8_t mac[6])
 {
-	struct neigh *n = container_of(list_pop(&t->free), struct neigh, age);
+	struct list *place = list_pop(mac ? &t->free : &t->free_groups);
+	struct neigh *n = container_of(place, struct neigh, age);
 
 	n->addr = *a;
 	n->group = !mac;
@@ -162,23 +177,35 @@ struct neigh *neigh_add(struct neigh_table *t, const struct ipoib_addr *a, const
 	n->used = true;
 	n->asked = n->sent = false;
 	n->nip4 = n->nip6 = n->asked4 = n->asked6 = n->probes = n->waiting = 0;
-	n->heard = n->due = 0;
+	n->heard = n->due = n->touched = 0;
 	n->serial = ++t->serial;
 	if (mac) {
 		memcpy(n->mac, mac, 6);
 		list_push(mac_bucket(t, n->mac), &n->by_mac);
 	}
 	list_push(gid_bucket(t, a->gid), &n->by_gid);
-	list_push(&t->fresh, &n->age);
+	list_push(mac ? &t->fresh : &t->groups, &n->age);
 	t->n++;
 	return n;
 }
 
-struct neigh *neigh_oldest(struct neigh_table *t)
+static struct neigh *first_of(const struct list *l)
 {
-	struct list *from = list_empty(&t->fresh) ? &t->sent : &t->fresh;
+	return list_empty(l) ? NULL : container_of(l->next, struct neigh, age);
+}
 
-	return list_empty(&t->free) ? container_of(from->next, struct neigh, age) : NULL;
+struct neigh *neigh_oldest(struct neigh_table *t, bool group)
+{
+	if (!list_empty(group ? &t->free_groups : &t->free))
+		return NULL;
+	if (group)
+		return neigh_idlest_group(t);
+	return first_of(list_empty(&t->fresh) ? &t->sent : &t->fresh);
+}
+
+struct neigh *neigh_idlest_group(const struct neigh_table *t)
+{
+	return first_of(&t->groups);
 }
 
 /* Whether @p a is of less use than @p b. */
@@ -212,7 +239,7 @@ void neigh_remove(struct neigh_table *t, struct neigh *n)
 	list_del(&n->job);
 	list_del(&n->age);
 	n->used = false;
-	list_push(&t->free, &n->age);
+	list_push(n->group ? &t->free_groups : &t->free, &n->age);
 	t->n--;
 }
 
@@ -221,8 +248,16 @@ void neigh_rebind(struct neigh *n, uint32_t qpn)
 	n->addr.qpn = qpn;
 }
 
-void neigh_touch(struct neigh_table *t, struct neigh *n)
+static struct list *age_list(struct neigh_table *t, const struct neigh *n)
 {
+	if (n->group)
+		return &t->groups;
+	return n->sent ? &t->sent : &t->fresh;
+}
+
+void neigh_touch(struct neigh_table *t, struct neigh *n, uint64_t now)
+{
+	n->touched = now;
 	list_del(&n->age);
-	list_push(n->sent ? &t->sent : &t->fresh, &n->age);
+	list_push(age_list(t, n), &n->age);
 }

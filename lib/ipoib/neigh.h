@@ -3,9 +3,10 @@
  * @file neigh.h
  * Destinations of a netdev: peers, by link-layer address and by the MAC that the kernel knows them
  * by, and multicast groups. A peer is in the table because it has sent an ARP or ND message; of
- * NEIGH_MAX the one that was longest without use leaves first, those that nothing was ever sent to
- * before all others; so it is among the NEIGH_PER_GID of one GID, which one host can claim in any
- * number. One thread.
+ * NEIGH_PEERS the one that was longest without use leaves first, those that nothing was ever sent
+ * to before all others; so it is among the NEIGH_PER_GID of one GID, which one host can claim in
+ * any number. Groups have places of their own, as the kernel sends to any number of them: no group
+ * takes the place of a peer, nor a peer that of a group. One thread.
  */
 #ifndef IPOIB_NEIGH_H
 #define IPOIB_NEIGH_H
@@ -16,6 +17,8 @@
 #include "list.h"
 
 #define NEIGH_MAX     1000u
+#define NEIGH_GROUPS  256u /* of them, for multicast groups */
+#define NEIGH_PEERS   (NEIGH_MAX - NEIGH_GROUPS)
 #define NEIGH_BUCKETS 1024u
 #define NEIGH_PER_GID 16u
 #define NEIGH_IPS     4u
@@ -45,9 +48,10 @@ struct neigh {
 	uint8_t waiting;	/* packets */
 	uint32_t serial;	/* of the entry: a place is used again */
 	uint64_t heard;		/* when it was last heard */
+	uint64_t touched;	/* when it was last used; 0: not yet */
 	uint64_t due;		/* PROBE: when to ask; INCOMPLETE: not before this */
 	struct list by_gid, by_mac;
-	struct list age;     /* neigh_table.fresh or .sent, the oldest first */
+	struct list age;     /* neigh_table.fresh, .sent or .groups, the oldest first */
 	struct list job;     /* ipoib.asks or .ready or .probing */
 	struct list packets; /* that wait */
 };
@@ -55,7 +59,8 @@ struct neigh {
 struct neigh_table {
 	struct hash_seed seed;
 	struct list gid[NEIGH_BUCKETS], mac[NEIGH_BUCKETS];
-	struct list free, fresh, sent;
+	struct list free, fresh, sent;	 /* of peers */
+	struct list free_groups, groups; /* of groups */
 	uint32_t n, serial;
 	struct neigh entry[NEIGH_MAX];
 };
@@ -82,8 +87,11 @@ struct neigh *neigh_of_ip(
  *  that no other has; NULL: a group. */
 struct neigh *neigh_add(struct neigh_table *t, const struct ipoib_addr *a, const uint8_t mac[6]);
 
-/** @return the entry to give up for another, NULL while there is room. */
-struct neigh *neigh_oldest(struct neigh_table *t);
+/** @return the entry to give up for another peer or @p group, NULL while there is room. */
+struct neigh *neigh_oldest(struct neigh_table *t, bool group);
+
+/** @return the group that was longest without use, or NULL. */
+struct neigh *neigh_idlest_group(const struct neigh_table *t);
 
 /** @return the peer to give up for another with this GID, NULL while there are less than
  *  NEIGH_PER_GID. */
@@ -94,11 +102,15 @@ void neigh_remove(struct neigh_table *t, struct neigh *n);
 /** The peer has another QPN now (IPB-16); its MAC stays. */
 void neigh_rebind(struct neigh *n, uint32_t qpn);
 
-/** @p n was used just now. */
-void neigh_touch(struct neigh_table *t, struct neigh *n);
+/** @p n is used at @p now. */
+void neigh_touch(struct neigh_table *t, struct neigh *n, uint64_t now);
 
 /** The MAC of an address, unless another has it: locally administered, and always the same.
  *  The first NEIGH_MAC_GID octets are those of all QPNs of the GID. */
 void neigh_mac(uint8_t mac[6], const struct ipoib_addr *a);
+
+/** The link-local IPv6 address that RFC 4291, appendix A, makes of that MAC. No host has it: rocid
+ *  solicits from it by itself. */
+void neigh_made_up(uint8_t ip[16], const struct ipoib_addr *a);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
+#include "inet.h"
 #include "stations.h"
 
 #define IP_WORDS  5u
@@ -175,19 +176,10 @@ static bool place(struct station_table *t, struct station *s, const struct stati
 	return left;
 }
 
-static bool is_of_nobody(const uint8_t *p, unsigned len)
-{
-	for (unsigned i = 0; i < len; i++)
-		if (p[i])
-			return false;
-	return true;
-}
-
 /* Of one host. */
 static bool is_of_one(const uint8_t mac[6], const uint8_t *ip, unsigned ip_len)
 {
-	return !(mac[0] & 1) && !is_of_nobody(mac, 6) && !is_of_nobody(ip, ip_len) &&
-	       (ip_len == 4 ? ip[0] < 0xE0 : ip[0] != 0xFF);
+	return !(mac[0] & 1) && !inet_is_zero(mac, 6) && inet_is_unicast(ip, ip_len);
 }
 
 bool station_claim(
@@ -214,6 +206,14 @@ const uint8_t *station_mac(struct station_table *t, const uint8_t *ip, unsigned 
 	const struct station *s = find(t, &at);
 
 	return s ? s->mac : NULL;
+}
+
+bool station_is_claimed(struct station_table *t, const uint8_t *ip, unsigned ip_len)
+{
+	struct station_ip at = key_of(ip, ip_len);
+	const struct station *s = find(t, &at);
+
+	return s && s->claimed;
 }
 
 bool station_has_mac(struct station_table *t, const uint8_t mac[6])

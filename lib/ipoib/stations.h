@@ -69,6 +69,9 @@ bool station_seen(
 /** @return the MAC of @p ip, or NULL. */
 const uint8_t *station_mac(struct station_table *t, const uint8_t *ip, unsigned ip_len);
 
+/** @return whether ARP or ND has claimed @p ip here. */
+bool station_is_claimed(struct station_table *t, const uint8_t *ip, unsigned ip_len);
+
 /** @return whether any address is at @p mac. */
 bool station_has_mac(struct station_table *t, const uint8_t mac[6]);
 

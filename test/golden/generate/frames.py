@@ -3,6 +3,7 @@
 names, with the result that the rules demand and, for drops, the counter that must move."""
 import struct
 
+import ipoib
 from wire import HEADERS, NAK_ACC, NAK_INV, NAK_SEQ, RESPONSES
 
 KINDS = ('v4', 'v6', 'v1', 'v1m')
@@ -164,6 +165,14 @@ class Frames:
             self.drop('cnp_v1', p, 'cnp_unmanaged')
         else:
             self.add('other_%02x' % op, p)
+
+    def run_ipoib(self):
+        """a datagram that the netdev of IP over InfiniBand passes on (RFC 4391)"""
+        r, w = self.rng, self.w
+        p = self.good(0x64, r.choice(KINDS), qpn=w.sides['B']['qpn']['UD'])
+        p.eths['deth'].update(qkey=ipoib.IPOIB_QKEY)
+        name, p.payload = ipoib.payload(r, p.src)
+        self.add('ipoib_' + name, p, context={'qkey_ud': '0x%x' % ipoib.IPOIB_QKEY})
 
     # --- dropped ----------------------------------------------------------------------------
 
@@ -647,7 +656,7 @@ class Frames:
         self.add('duplicate', p)
 
     def run(self, n):
-        kinds = [self.run_good] * 6 + [self.run_other] * 2 + [self.run_dropped] * 6 + \
+        kinds = [self.run_good] * 6 + [self.run_other] * 2 + [self.run_ipoib] + [self.run_dropped] * 6 + \
             [self.run_nak] * 5 + [self.duplicate]
         while len(self.out) < n:
             self.rng.choice(kinds)()

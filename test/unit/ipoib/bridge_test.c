@@ -165,6 +165,24 @@ static void arp__is_answered_to_whom_it_names(void **state)
 	assert_memory_equal(l.host[0].last, everybody, 6);
 }
 
+/* The IP addresses of a RARP request mean nothing (RFC 903). */
+static void rarp__claims_nothing(void **state)
+{
+	uint8_t frame[ROOM];
+	struct arp a = {.op = ARP_RARP_REQUEST, .sender_ip = {10, 0, 0, 50}};
+	struct ipoib_addr sender, target;
+	struct ipoib_tx tx;
+
+	ether(frame, everybody, one, IPOIB_RARP);
+	arp_write_eth(frame + ETHER_HLEN, &a, one, one);
+	assert_non_null(sends(frame, ETHER_HLEN + ARP_ETH_LEN, &tx));
+	assert_int_equal(get_be16(tx.at), IPOIB_RARP);
+	assert_true(arp_read_ipoib(&a, tx.at + IPOIB_HLEN, ARP_IPOIB_LEN, &sender, &target));
+	assert_true(ipoib_addr_same(&target, &l.host[0].cfg.own));
+	assert_memory_equal(ip_to(ip4), l.host[0].cfg.mac, 6);
+	assert_int_equal(ipoib_bridged(l.host[0].s), 0);
+}
+
 /* Packets tell where they come from, but from no MAC of a group, and they take no address away. */
 static void ip__sources(void **state)
 {
@@ -363,26 +381,27 @@ static void asked_from(const uint8_t source[16])
 	memset(room, 0, sizeof(room));
 }
 
-/* proves IPB-16: probes come from the host, or from a bridged one, if it has no address of IPv6 */
+/* proves IPB-16: a peer with IPv6 alone is asked, whether or not this side has an address of it,
+ * and whatever others claim; from an address that nobody can take away */
 static void probe__source(void **state)
 {
 	static const uint8_t host[16] = {0xFD, 8, [15] = 1}, peer[16] = {0xFD, 8, [15] = 2};
-	uint8_t frame[ROOM], p[ROOM];
+	uint8_t frame[ROOM], p[ROOM], made_up[16];
 	uint32_t len;
 
+	neigh_made_up(made_up, &l.host[0].cfg.own);
 	ipoib_header_put(p, IPOIB_IP6);
 	len = IPOIB_HLEN + nd_solicit(p + IPOIB_HLEN, peer, ip6, &l.host[1].cfg.own);
 	assert_true(host_datagram(&l, 0, &l.host[1].cfg.own, true, p, len));
+	asked_from(made_up);
 	solicit_from(frame, one, ip6, peer);
-	asked_from(ip6);
+	asked_from(made_up);
 	solicit_from(frame, l.host[0].cfg.mac, host, peer);
-	solicit_from(frame, one, ip6, peer);
-	asked_from(host);
+	asked_from(made_up);
 	nd_solicit(p + IPOIB_HLEN, host, peer, &l.host[1].cfg.own); /* it moved */
 	assert_true(host_datagram(&l, 0, &l.host[1].cfg.own, true, p, len));
 	assert_int_equal(host_count(&l, 0, IPOIB_DUPLICATE), 1);
-	solicit_from(frame, one, ip6, peer);
-	asked_from(ip6);
+	asked_from(made_up);
 }
 
 /* Hosts of the bridge know MACs of peers from before, and are silent about it. */
@@ -401,6 +420,7 @@ static void look_for__packets_to_nobody(void **state)
 	memcpy(frame + ETHER_HLEN + IP4_DST, all, 4);
 	memcpy(again, frame, sizeof(again));
 	assert_null(sends(again, ETHER_HLEN + IP4_HLEN, &tx));
+	arp_from(again, one, ip4, ARP_REQUEST);
 	memcpy(frame + ETHER_HLEN + IP4_DST, ip4, 4); /* it is on this side */
 	memcpy(again, frame, sizeof(again));
 	assert_null(sends(again, ETHER_HLEN + IP4_HLEN, &tx));
@@ -413,6 +433,9 @@ static void look_for__packets_to_nobody(void **state)
 	assert_int_equal(get_be32(a.sender_ip), 0);
 	memcpy(again, frame, sizeof(again));
 	assert_null(sends(again, ETHER_HLEN + IP4_HLEN, &tx)); /* not so soon again */
+	assert_false(ipoib_next(l.host[0].s, again, l.now, &tx));
+	l.now += IPOIB_LOOK_NS;
+	assert_true(ipoib_next(l.host[0].s, again, l.now, &tx));
 	l.now += IPOIB_LOOK_NS;
 	memset(frame, 0, sizeof(frame));
 	ether(frame, nobody, one, IPOIB_IP6);
@@ -423,7 +446,44 @@ static void look_for__packets_to_nobody(void **state)
 	assert_true(nd_read(&nd, tx.at + IPOIB_HLEN, tx.len - IPOIB_HLEN, IPOIB_ND_UNITS));
 	assert_memory_equal(nd.target, peer, 16);
 	assert_int_equal(host_count(&l, 0, IPOIB_NO_NEIGH), 5);
-	assert_int_equal(host_count(&l, 0, IPOIB_PROBES_SENT), 2);
+	assert_int_equal(host_count(&l, 0, IPOIB_PROBES_SENT), 3);
+}
+
+/* @p mac sends to a peer that nobody has heard. @return the IP address that is asked for, if any */
+static uint32_t looks_for(const uint8_t *mac, uint32_t dst)
+{
+	static const uint8_t nobody[6] = {2, 9};
+	uint8_t frame[ROOM] = {[ETHER_HLEN] = 0x45};
+	struct ipoib_tx tx;
+
+	ether(frame, nobody, mac, IPOIB_IP4);
+	put_be32(frame + ETHER_HLEN + IP4_DST, dst);
+	return sends(frame, ETHER_HLEN + IP4_HLEN, &tx)
+		       ? get_be32(tx.at + IPOIB_HLEN + ARP_IPOIB_LEN - 4)
+		       : 0;
+}
+
+/* One that floods the link with packets to nobody delays others by one turn, and packets alone do
+ * not make an address one of this side. */
+static void look_for__in_turns(void **state)
+{
+	uint8_t room[IPOIB_PACKET_MAX];
+	struct ipoib_tx tx;
+
+	ip_from(two, (uint8_t[]){10, 0, 0, 9}); /* anybody can */
+	assert_int_equal(looks_for(one, 0x0A010001), 0x0A010001);
+	for (uint32_t i = 0; i < 1000; i++)
+		assert_int_equal(looks_for(one, 0x0A020000 + i), 0);
+	assert_int_equal(looks_for(two, 0x0A000009), 0);
+	for (uint32_t i = 0; i < 1000; i++)
+		assert_int_equal(looks_for(one, 0x0A030000 + i), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_false(ipoib_next(l.host[0].s, room, l.now, &tx));
+		l.now = ipoib_deadline(l.host[0].s);
+		assert_true(ipoib_next(l.host[0].s, room, l.now, &tx));
+		assert_int_equal(get_be32(tx.at + IPOIB_HLEN + ARP_IPOIB_LEN - 4) == 0x0A000009, i);
+	}
+	assert_int_equal(host_count(&l, 0, IPOIB_PROBES_SENT), 3);
 }
 
 /* A program without privileges sends from @p ip6 to a peer that is not known, and the peer answers.
@@ -451,12 +511,12 @@ static void look_for__claims_nothing(void **state)
 	uint8_t frame[ROOM], room[IPOIB_SEARCH_MAX], made_up[16];
 	struct ipoib_frame f;
 
-	memcpy(made_up, looked_for_from(frame), 16);
-	assert_int_equal(get_be64(made_up), 0xFE80ull << 48);
+	neigh_made_up(made_up, &l.host[0].cfg.own);
+	assert_memory_equal(looked_for_from(frame), made_up, 16);
 	ip6_to(made_up); /* the answer */
 	assert_false(ipoib_search(l.host[0].s, room, l.now, &f));
 	solicit_from(frame, one, host, peer);
-	assert_memory_equal(looked_for_from(frame), host, 16);
+	assert_memory_equal(looked_for_from(frame), made_up, 16);
 }
 
 /* A frame that answers a search. @return whether anything left for the wire */
@@ -528,6 +588,26 @@ static void search__not_for_what_is_probed_here(void **state)
 	assert_memory_equal(ip_to(a.target_ip), two, 6);
 }
 
+/* A peer that sends to addresses that nobody has delays the search for others by one turn. */
+static void search__in_turns(void **state)
+{
+	uint8_t room[IPOIB_SEARCH_MAX], p[IPOIB_HLEN + IP4_HLEN] = {8, 0, 0, 0, 0x45};
+	struct ipoib_frame f;
+
+	ip_from(one, ip4);
+	for (uint32_t i = 0; i < 2000; i++) {
+		put_be32(p + IPOIB_HLEN + IP4_DST, i == 1000 ? 0x0A00003C : 0x0A090000 + i);
+		assert_true(host_datagram(
+			&l, 0, &l.host[i == 1000 ? 2 : 1].cfg.own, false, p, sizeof(p)));
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		assert_true(ipoib_search(l.host[0].s, room, l.now, &f));
+		assert_int_equal(get_be32(f.at + ETHER_HLEN + ARP_ETH_TARGET_IP) == 0x0A00003C, i);
+		l.now += IPOIB_LOOK_NS;
+	}
+	assert_false(ipoib_search(l.host[0].s, room, l.now, &f));
+}
+
 static void search__by_nd(void **state)
 {
 	static const uint8_t ip[16] = {0xFD, 8, [12] = 1, 0x60, 0x61, 0x62},
@@ -588,6 +668,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(arp__names_us, setup, teardown),
 		cmocka_unit_test_setup_teardown(arp__is_answered_to_whom_it_names, setup, teardown),
+		cmocka_unit_test_setup_teardown(rarp__claims_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(ip__sources, setup, teardown),
 		cmocka_unit_test_setup_teardown(ip__of_the_host, setup, teardown),
 		cmocka_unit_test_setup_teardown(nd__solicitations, setup, teardown),
@@ -599,10 +680,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(mac__of_a_peer_is_no_others, setup, teardown),
 		cmocka_unit_test_setup_teardown(probe__source, setup, teardown),
 		cmocka_unit_test_setup_teardown(look_for__packets_to_nobody, setup, teardown),
+		cmocka_unit_test_setup_teardown(look_for__in_turns, setup, teardown),
 		cmocka_unit_test_setup_teardown(look_for__claims_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(search__by_arp, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			search__not_for_what_is_probed_here, setup, teardown),
+		cmocka_unit_test_setup_teardown(search__in_turns, setup, teardown),
 		cmocka_unit_test_setup_teardown(search__by_nd, setup, teardown),
 		cmocka_unit_test_setup_teardown(flood__is_counted, setup, teardown),
 		cmocka_unit_test_setup_teardown(another_mac__is_not_bridged, setup, teardown),

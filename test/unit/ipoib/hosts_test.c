@@ -165,6 +165,7 @@ static void probe__by_both_families(void **state)
 	static const uint8_t ip6[HOSTS][16] = {
 		{0x20, 1, 0xD, 0xB8, [15] = 1}, {0x20, 1, 0xD, 0xB8, [15] = 2}};
 	static uint8_t room[IPOIB_PACKET_MAX];
+	uint8_t source[16];
 	struct nd nd;
 
 	host_arp(&l, 0, 1);
@@ -177,7 +178,33 @@ static void probe__by_both_families(void **state)
 	assert_int_equal(next_probe(room), IPOIB_IP6);
 	assert_true(nd_read(&nd, room + IPOIB_HLEN, 40 + 24 + 8 * IPOIB_ND_UNITS, IPOIB_ND_UNITS));
 	assert_memory_equal(nd.target, ip6[1], 16);
-	assert_memory_equal(room + IPOIB_HLEN + 8, ip6[0], 16);
+	neigh_made_up(source, &l.host[0].cfg.own);
+	assert_memory_equal(room + IPOIB_HLEN + 8, source, 16);
+}
+
+/* A probe of a peer's rocid claims nothing: its source is no address to ask for later. The kernel
+ * can answer it. */
+static void probe__of_others_is_no_claim(void **state)
+{
+	static const uint8_t target[16] = {0xFD, 8, [15] = 1};
+	const struct ipoib_addr *one = &l.host[1].cfg.own;
+	uint8_t p[ROOM], source[16];
+	uint32_t len;
+
+	neigh_made_up(source, one);
+	ipoib_header_put(p, IPOIB_IP6);
+	len = IPOIB_HLEN + nd_solicit(p + IPOIB_HLEN, source, target, one);
+	assert_true(host_datagram(&l, 0, one, true, p, len));
+	assert_int_equal(ipoib_neighs(l.host[0].s), 1);
+	for (uint32_t i = 0; i < NEIGH_MAX; i++)
+		assert_int_equal(ipoib_neigh(l.host[0].s, i)->nip6, 0);
+	source[15] ^= 1; /* another address */
+	nd_solicit(p + IPOIB_HLEN, source, target, one);
+	assert_true(host_datagram(&l, 0, one, true, p, len));
+	memcpy(l.host[0].mac[1], l.host[0].last + 6, 6);
+	host_ip(&l, 0, 1);
+	assert_int_equal(l.host[1].got, 1);
+	assert_int_equal(ipoib_neighs(l.host[0].s), 1);
 }
 
 /* The peer may be a bridge, and the host that claimed an address last be gone. */
@@ -240,7 +267,7 @@ static void duplicate__address(void **state)
 	assert_int_equal(host_count(&l, 1, IPOIB_DUPLICATE), 1);
 	assert_int_equal(host_count(&l, 0, IPOIB_DUPLICATE), 0);
 	assert_int_equal(host_count(&l, 0, IPOIB_RESTARTED), 0);
-	/* Host 1 may have lost it: not its own, nor asked from, until its kernel speaks again. */
+	/* Host 1 may have lost it: it is not its own until its kernel speaks again. */
 	host_arp(&l, 2, 0);
 	assert_int_equal(host_count(&l, 1, IPOIB_DUPLICATE), 1);
 	host_arp(&l, 1, 0);
@@ -259,6 +286,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(probe__names_no_address_of_ours, setup, teardown),
 		cmocka_unit_test_setup_teardown(probe__by_both_families, setup, teardown),
 		cmocka_unit_test_setup_teardown(probe__of_each_address, setup, teardown),
+		cmocka_unit_test_setup_teardown(probe__of_others_is_no_claim, setup, teardown),
 		cmocka_unit_test_setup_teardown(restart__announced, setup, teardown),
 		cmocka_unit_test_setup_teardown(loss__of_one_in_three, setup, teardown),
 		cmocka_unit_test_setup_teardown(duplicate__address, setup, teardown),

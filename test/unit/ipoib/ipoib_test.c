@@ -176,8 +176,7 @@ static void from_wire__groups_of_ethernet(void **state)
 	}
 }
 
-/* --- ARP and ND of others ------------------------------------------------------------------------
- */
+/* --- ARP and ND of others --------------------------------------------------------------------- */
 
 static void arp__forged(void **state)
 {
@@ -238,6 +237,80 @@ static void arp__qpn_of_the_address(void **state)
 	assert_int_equal(tx.qpn, 0x4242);
 }
 
+/* An ARP or RARP message of host 1, whose IP addresses are both @p ip, as the kernel of host 0 gets
+ * it. @return the MAC of its target */
+static const uint8_t *about(
+	uint16_t type, uint16_t op, uint8_t ip, const struct ipoib_addr *target, struct arp *a)
+{
+	static uint8_t sender[6], mac[6];
+	const struct ipoib_addr *one = &l.host[1].cfg.own;
+	uint8_t p[IPOIB_HLEN + ARP_IPOIB_LEN];
+
+	*a = (struct arp){.op = op, .sender_ip = {10, 0, 0, ip}, .target_ip = {10, 0, 0, ip}};
+	ipoib_header_put(p, type);
+	arp_write_ipoib(p + IPOIB_HLEN, a, one, target);
+	assert_true(host_datagram(&l, 0, one, true, p, sizeof(p)));
+	assert_true(arp_read_eth(a, l.host[0].last + ETH, ARP_ETH_LEN, sender, mac));
+	assert_memory_equal(sender, l.host[0].last + 6, 6);
+	return mac;
+}
+
+/* proves IPB-04: the target is the sender, this host, a known peer or nobody */
+static void arp__target(void **state)
+{
+	static const uint8_t unknown[6];
+	struct ipoib_addr stranger = {.qpn = 9, .gid = {0xFE, 0x80, [15] = 99}}, none = {.qpn = 0};
+	struct arp a;
+
+	assert_memory_equal(about(IPOIB_ARP, 2, 2, &l.host[1].cfg.own, &a), /* announces itself */
+		l.host[0].last + 6, 6);
+	assert_memory_equal(about(IPOIB_ARP, 2, 2, &l.host[0].cfg.own, &a), l.host[0].cfg.mac, 6);
+	assert_memory_equal(about(IPOIB_ARP, 2, 2, &l.host[2].cfg.own, &a), unknown, 6);
+	host_arp(&l, 2, 0);
+	assert_memory_equal(about(IPOIB_ARP, 2, 2, &l.host[2].cfg.own, &a), l.host[0].mac[2], 6);
+	assert_memory_equal(about(IPOIB_ARP, 2, 2, &stranger, &a), unknown, 6);
+	assert_memory_equal(about(IPOIB_ARP, 1, 2, &none, &a), unknown, 6);
+}
+
+/* The broadcast group is in the table too, but has no MAC. */
+static void arp__target_is_a_group(void **state)
+{
+	static const uint8_t unknown[6];
+	struct ipoib_addr group = {.qpn = 0xFFFFFF};
+	struct arp a;
+
+	host_arp(&l, 0, 1);
+	for (uint32_t i = 0; i < NEIGH_MAX; i++)
+		if (ipoib_neigh(l.host[0].s, i)->group) {
+			memcpy(group.gid, ipoib_neigh(l.host[0].s, i)->addr.gid, 16);
+			memset(((struct neigh *)ipoib_neigh(l.host[0].s, i))->mac, 0xEE, 6);
+		}
+	assert_int_equal(group.gid[0], 0xFF);
+	assert_memory_equal(about(IPOIB_ARP, 2, 2, &group, &a), unknown, 6);
+}
+
+/* proves IPB-02: a request of RARP asks for the address of its sender, and claims none */
+static void rarp__request(void **state)
+{
+	struct ipoib_addr peer = l.host[1].cfg.own;
+	uint8_t mac[6];
+	struct arp a;
+
+	memcpy(mac, about(IPOIB_RARP, ARP_RARP_REQUEST, 7, &peer, &a), 6);
+	assert_memory_equal(mac, l.host[0].last + 6, 6);
+	assert_int_equal(get_be16(l.host[0].last + 12), IPOIB_RARP);
+	assert_int_equal(a.op, ARP_RARP_REQUEST);
+	for (uint32_t i = 0; i < NEIGH_MAX; i++)
+		assert_int_equal(ipoib_neigh(l.host[0].s, i)->nip4, 0);
+	assert_int_equal(ipoib_neighs(l.host[0].s), 1); /* the answer has somewhere to go */
+	peer.qpn = 0x777; /* it restarts with the same undefined address: nothing to learn from */
+	l.host[1].cfg.own = peer;
+	about(IPOIB_RARP, ARP_RARP_REQUEST, 7, &peer, &a);
+	assert_int_equal(host_count(&l, 0, IPOIB_RESTARTED), 0);
+	/* A reply says where its sender is, and is for whom it names. */
+	assert_memory_equal(about(IPOIB_RARP, 4, 7, &l.host[0].cfg.own, &a), l.host[0].cfg.mac, 6);
+}
+
 static void claim(const struct ipoib_addr *from, const char *ip, uint8_t mac[6])
 {
 	uint8_t p[ROOM];
@@ -290,6 +363,24 @@ static void restart__of_a_peer_with_several_addresses(void **state)
 	assert_int_equal(host_count(&l, 0, IPOIB_RESTARTED), 1);
 }
 
+/* The target of an announcement is its sender, also of a peer that has two MACs. */
+static void restart__announced_by_replies(void **state)
+{
+	struct ipoib_addr *peer = &l.host[1].cfg.own;
+	uint8_t mac[2][6];
+	struct arp a;
+
+	claim(peer, "10.0.0.2", mac[0]);
+	claim_many(peer);
+	claim(peer, "10.0.0.3", mac[0]);
+	peer->qpn = 0x4321;
+	claim(peer, "10.0.0.2", mac[0]);
+	claim(peer, "10.0.0.3", mac[1]);
+	assert_memory_not_equal(mac[0], mac[1], 6);
+	for (unsigned i = 0; i < 2; i++)
+		assert_memory_equal(about(IPOIB_ARP, 2, (uint8_t)(2 + i), peer, &a), mac[i], 6);
+}
+
 /* The order in which it claims its addresses does not matter: it keeps its MAC. */
 static void restart__keeps_the_mac_of_each_address(void **state)
 {
@@ -327,6 +418,24 @@ static void restart__all_entries_of_a_peer_are_heard(void **state)
 		link_run(&l, IPOIB_REACHABLE_NS / 2);
 	}
 	assert_int_equal(host_count(&l, 0, IPOIB_PROBES_SENT), 0);
+}
+
+/* proves IPB-06: another QP of this port does not speak for this netdev, by ARP or by ND */
+static void own__address_of_another_qp(void **state)
+{
+	struct ipoib_addr own = l.host[0].cfg.own, other = own;
+	uint8_t p[ROOM], target[16] = {0xFE, 0x80, [15] = 9};
+	uint32_t len;
+
+	other.qpn = 0x999;
+	assert_false(host_datagram(&l, 0, &other, true, p, arp_of(p, &own, "10.0.0.9")));
+	assert_int_equal(host_count(&l, 0, IPOIB_OWN), 1);
+	ipoib_header_put(p, IPOIB_IP6);
+	len = IPOIB_HLEN + nd_solicit(p + IPOIB_HLEN, own.gid, target, &own);
+	assert_false(host_datagram(&l, 0, &other, true, p, len));
+	assert_int_equal(host_count(&l, 0, IPOIB_OWN), 2);
+	assert_int_equal(ipoib_neighs(l.host[0].s), 0);
+	assert_true(host_datagram(&l, 0, &other, true, p, arp_of(p, &other, "10.0.0.9")));
 }
 
 /* proves IPB-05: ND of a forged address, and of a wrong option */
@@ -398,7 +507,7 @@ static void flood__of_claims_is_bounded(void **state)
 		host_datagram(&l, 0, &a, true, p, arp_of(p, &a, "10.0.0.77"));
 		assert_true(ipoib_neighs(l.host[0].s) <= NEIGH_MAX);
 	}
-	assert_int_equal(host_count(&l, 0, IPOIB_EVICTED), 4 * NEIGH_MAX + 2);
+	assert_int_equal(host_count(&l, 0, IPOIB_EVICTED), 5 * NEIGH_MAX + 1 - NEIGH_PEERS);
 	assert_true(host_ip(&l, 0, 1)); /* packets were sent to it: it stays */
 	assert_int_equal(host_count(&l, 0, IPOIB_NO_NEIGH), 0);
 }
@@ -449,8 +558,57 @@ static void flood__of_qpns_of_one_gid(void **state)
 	assert_int_equal(host_count(&l, 0, IPOIB_NO_NEIGH), 0);
 }
 
-/* --- frames of the kernel ------------------------------------------------------------------------
- */
+/* A packet of the kernel to the i-th of many IPv6 groups. */
+static void to_group(uint32_t i)
+{
+	uint8_t frame[ETH + 40 + IPOIB_TAIL] = {0x33, 0x33, [12] = 0x86, 0xDD, 0x60};
+	struct ipoib_tx tx;
+
+	memcpy(frame + 6, l.host[0].cfg.mac, 6);
+	frame[ETH + 24] = 0xFF;
+	frame[ETH + 25] = 2;
+	put_be32(frame + ETH + 36, i);
+	ipoib_from_kernel(l.host[0].s, frame, ETH + 40, l.now, &tx);
+	link_run(&l, 1);
+}
+
+/* Packets to any number of groups: known peers stay, idle ones too, and new ones enter. */
+static void flood__of_groups_leaves_peers(void **state)
+{
+	host_arp(&l, 0, 1);
+	host_ip(&l, 0, 1);
+	link_run(&l, 1);
+	host_arp(&l, 2, 0); /* nothing was sent to it but the answer */
+	for (uint32_t i = 0; i < 2 * NEIGH_MAX; i++) {
+		to_group(i);
+		assert_true(ipoib_neighs(l.host[0].s) <= NEIGH_GROUPS + 2);
+	}
+	l.host[0].knows[2] = true;
+	assert_true(host_ip(&l, 0, 1));
+	assert_true(host_ip(&l, 0, 2));
+	assert_int_equal(host_count(&l, 0, IPOIB_NO_NEIGH), 0);
+}
+
+/* A group leaves a minute after the last packet to it. */
+static void group__leaves_after_a_minute(void **state)
+{
+	to_group(1);
+	to_group(2);
+	assert_int_equal(ipoib_neighs(l.host[0].s), 2);
+	link_run(&l, IPOIB_GROUP_NS / 2);
+	to_group(2);
+	assert_int_equal(l.asked, 2);
+	link_run(&l, IPOIB_GROUP_NS / 2);
+	assert_int_equal(ipoib_neighs(l.host[0].s), 1);
+	to_group(2);
+	assert_int_equal(l.asked, 2);
+	link_run(&l, IPOIB_GROUP_NS + 1);
+	assert_int_equal(ipoib_neighs(l.host[0].s), 0);
+	assert_int_equal(ipoib_deadline(l.host[0].s), UINT64_MAX);
+	assert_int_equal(host_count(&l, 0, IPOIB_EVICTED), 0);
+}
+
+/* --- frames of the kernel --------------------------------------------------------------------- */
 
 static void from_kernel__refuses(void **state)
 {
@@ -490,8 +648,7 @@ static void from_kernel__groups(void **state)
 	assert_memory_equal(ipoib_neigh(l.host[0].s, tx.dest)->addr.gid, mgid, 16);
 }
 
-/* --- packets that wait ---------------------------------------------------------------------------
- */
+/* --- packets that wait ------------------------------------------------------------------------ */
 
 /* Each has its limit; the first packets stay, in their order. */
 static void unresolved__waits_within_limits(void **state)
@@ -643,8 +800,13 @@ int main(void)
 		cmocka_unit_test_setup_teardown(arp__forged, setup, teardown),
 		cmocka_unit_test_setup_teardown(arp__probe_is_answered, setup, teardown),
 		cmocka_unit_test_setup_teardown(arp__qpn_of_the_address, setup, teardown),
+		cmocka_unit_test_setup_teardown(arp__target, setup, teardown),
+		cmocka_unit_test_setup_teardown(arp__target_is_a_group, setup, teardown),
+		cmocka_unit_test_setup_teardown(rarp__request, setup, teardown),
+		cmocka_unit_test_setup_teardown(own__address_of_another_qp, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			restart__of_a_peer_with_several_addresses, setup, teardown),
+		cmocka_unit_test_setup_teardown(restart__announced_by_replies, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			restart__keeps_the_mac_of_each_address, setup, teardown),
 		cmocka_unit_test_setup_teardown(
@@ -655,6 +817,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			flood__of_requests_leaves_known_peers, setup, teardown),
 		cmocka_unit_test_setup_teardown(flood__of_qpns_of_one_gid, setup, teardown),
+		cmocka_unit_test_setup_teardown(flood__of_groups_leaves_peers, setup, teardown),
+		cmocka_unit_test_setup_teardown(group__leaves_after_a_minute, setup, teardown),
 		cmocka_unit_test_setup_teardown(from_kernel__refuses, setup, teardown),
 		cmocka_unit_test_setup_teardown(from_kernel__groups, setup, teardown),
 		cmocka_unit_test_setup_teardown(unresolved__waits_within_limits, setup, teardown),

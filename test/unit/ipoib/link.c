@@ -8,7 +8,9 @@
 #include <cmocka.h>
 #include "arp.h"
 #include "bits.h"
+#include "inet.h"
 #include "link.h"
+#include "nd.h"
 
 #define ETH 14u
 
@@ -33,6 +35,7 @@ void link_init(struct link *l)
 		for (unsigned k = 0; k <= HASH_WORDS; k++)
 			h->cfg.seed.factor[k] = 0x9E3779B97F4A7C15ull * (k + i + 1);
 		memcpy(h->ip, (uint8_t[]){10, 0, 0, (uint8_t)(1 + i)}, 4);
+		memcpy(h->ip6, (uint8_t[16]){0xFD, 8, [15] = (uint8_t)(1 + i)}, 16);
 		h->s = malloc(ipoib_size());
 		assert_non_null(h->s);
 		begin(h);
@@ -74,18 +77,85 @@ static void reply(struct link *l, unsigned i, const struct arp *a, const uint8_t
 	host_frame(l, i, frame, ETH + ARP_ETH_LEN);
 }
 
-static void kernel(struct link *l, unsigned i, const struct ipoib_frame *f)
+/* Octets of neighbour discovery with one link-layer address option of Ethernet. */
+#define ND_LEN (IP6_HLEN + 24u + 8u)
+
+/* A solicitation or an advertisement of @p target, for @p dst at the MAC @p to. */
+static void discover(struct link *l, unsigned i, enum nd_type type, const uint8_t *to,
+	const uint8_t *dst, const uint8_t *target)
+{
+	struct host *h = &l->host[i];
+	uint8_t frame[ROOM] = {[ETH] = 0x60}, *ip6 = frame + ETH, *icmp = ip6 + IP6_HLEN;
+
+	memcpy(frame, to, 6);
+	memcpy(frame + 6, h->cfg.mac, 6);
+	put_be16(frame + 12, IPOIB_IP6);
+	put_be16(ip6 + IP6_PLEN, ND_LEN - IP6_HLEN);
+	ip6[IP6_NEXT] = 58;
+	ip6[IP6_HOPS] = 255;
+	memcpy(ip6 + IP6_SRC, h->ip6, 16);
+	memcpy(ip6 + IP6_DST, dst, 16);
+	icmp[0] = (uint8_t)type;
+	memcpy(icmp + 8, target, 16);
+	icmp[24] = type == ND_NEIGHBOUR_ADVERT ? 2 : 1;
+	icmp[25] = ND_ETH_UNITS;
+	memcpy(icmp + 26, h->cfg.mac, 6);
+	inet_put(icmp + 2, (uint16_t)~inet_fold(inet_add(inet_pseudo(ip6, ND_LEN - IP6_HLEN, 58),
+				   icmp, ND_LEN - IP6_HLEN)));
+	host_frame(l, i, frame, ETH + ND_LEN);
+}
+
+static void learn6(struct link *l, unsigned i, const uint8_t *ip, const uint8_t *mac)
+{
+	struct host *h = &l->host[i];
+
+	for (unsigned k = 0; mac && k < HOSTS; k++)
+		if (k != i && !memcmp(l->host[k].ip6, ip, 16)) {
+			memcpy(h->mac6[k], mac, 6);
+			h->knows6[k] = true;
+		}
+}
+
+static void discovered(struct link *l, unsigned i, const struct ipoib_frame *f)
+{
+	const uint8_t *src = f->at + ETH + IP6_SRC;
+	struct nd nd;
+	uint8_t ip[16], mac[6];
+
+	assert_true(nd_read(&nd, f->at + ETH, f->len - ETH, ND_ETH_UNITS));
+	if (nd.type == ND_NEIGHBOUR_ADVERT) {
+		learn6(l, i, nd.target, nd.dest);
+		return;
+	}
+	learn6(l, i, src, nd.source);
+	if (nd.type != ND_NEIGHBOUR_SOLICIT || memcmp(nd.target, l->host[i].ip6, 16) != 0)
+		return;
+	memcpy(ip, src, sizeof(ip));
+	memcpy(mac, nd.source, sizeof(mac));
+	discover(l, i, ND_NEIGHBOUR_ADVERT, mac, ip, nd.target);
+}
+
+/* An IP packet: was it for this host, and whose is its source? */
+static void packet(struct link *l, unsigned i, const struct ipoib_frame *f)
+{
+	bool v4 = get_be16(f->at + 12) == IPOIB_IP4;
+	const uint8_t *src = f->at + ETH + (v4 ? IP4_SRC : IP6_SRC);
+	const uint8_t *dst = f->at + ETH + (v4 ? IP4_DST : IP6_DST);
+	struct host *h = &l->host[i];
+
+	h->got++;
+	l->misled += memcmp(dst, v4 ? h->ip : h->ip6, v4 ? 4 : 16) != 0;
+	for (unsigned k = 0; k < HOSTS; k++)
+		if (!memcmp(src, v4 ? l->host[k].ip : l->host[k].ip6, v4 ? 4 : 16))
+			(v4 ? h->heard4 : h->heard6)[k] = l->now;
+}
+
+static void arp_heard(struct link *l, unsigned i, const struct ipoib_frame *f)
 {
 	struct host *h = &l->host[i];
 	uint8_t s[6], t[6];
 	struct arp a;
 
-	memcpy(h->last, f->at, f->len);
-	h->last_len = f->len;
-	if (get_be16(f->at + 12) != IPOIB_ARP) {
-		h->got++;
-		return;
-	}
 	assert_true(arp_read_eth(&a, f->at + ETH, f->len - ETH, s, t));
 	for (unsigned k = 0; k < HOSTS; k++)
 		if (k != i && !memcmp(l->host[k].ip, a.sender_ip, 4)) {
@@ -94,6 +164,21 @@ static void kernel(struct link *l, unsigned i, const struct ipoib_frame *f)
 		}
 	if (a.op == ARP_REQUEST && !memcmp(a.target_ip, h->ip, 4))
 		reply(l, i, &a, s);
+}
+
+static void kernel(struct link *l, unsigned i, const struct ipoib_frame *f)
+{
+	struct host *h = &l->host[i];
+	uint16_t type = get_be16(f->at + 12);
+
+	memcpy(h->last, f->at, f->len);
+	h->last_len = f->len;
+	if (type == IPOIB_ARP || type == IPOIB_RARP)
+		arp_heard(l, i, f);
+	else if (type == IPOIB_IP6 && nd_is(f->at + ETH, f->len - ETH))
+		discovered(l, i, f);
+	else
+		packet(l, i, f);
 }
 
 /* --- the link --------------------------------------------------------------------------------- */
@@ -118,6 +203,12 @@ bool host_datagram(struct link *l, unsigned i, const struct ipoib_addr *from, bo
 	return true;
 }
 
+static bool is_lost(struct link *l)
+{
+	l->random = l->random * 1664525 + 1013904223;
+	return (l->random >> 16) % 100 < l->loss;
+}
+
 /* Whom the handle of destination @p dest leads to, as rocid's would: by the GID. */
 static void deliver(struct link *l, unsigned from, const struct ipoib_tx *tx)
 {
@@ -132,7 +223,7 @@ static void deliver(struct link *l, unsigned from, const struct ipoib_tx *tx)
 		const struct host *h = &l->host[i];
 		bool mine = !memcmp(to->addr.gid, h->cfg.own.gid, 16) && tx->qpn == h->cfg.own.qpn;
 
-		if (!h->silent && (to->group || mine))
+		if (!h->silent && (to->group || mine) && !is_lost(l))
 			host_datagram(l, i, &l->host[from].cfg.own, to->group, copy, len);
 	}
 }
@@ -155,8 +246,10 @@ static void settle(struct link *l)
 		any = false;
 		for (unsigned i = 0; i < HOSTS; i++) {
 			uint8_t room[IPOIB_PACKET_MAX];
+			struct ipoib_frame f;
 			struct ipoib_tx tx;
 
+			ipoib_search(l->host[i].s, room, l->now, &f); /* nobody else is there */
 			resolve(l, i);
 			while (ipoib_next(l->host[i].s, room, l->now, &tx)) {
 				deliver(l, i, &tx);
@@ -200,6 +293,7 @@ bool host_ip(struct link *l, unsigned i, unsigned k)
 	bool sent;
 
 	memcpy(frame, l->host[i].mac[k], 6);
+	memcpy(frame + 6, l->host[i].cfg.mac, 6);
 	put_be16(frame + 12, IPOIB_IP4);
 	frame[ETH] = 0x45;
 	put_be16(frame + ETH + 2, 60);
@@ -208,6 +302,32 @@ bool host_ip(struct link *l, unsigned i, unsigned k)
 	sent = host_frame(l, i, frame, sizeof(frame));
 	settle(l);
 	return sent;
+}
+
+void host_solicit(struct link *l, unsigned i, unsigned k)
+{
+	const uint8_t *target = l->host[k].ip6;
+	uint8_t group[16], mac[6] = {0x33, 0x33};
+
+	nd_group_of(group, target);
+	memcpy(mac + 2, group + 12, 4);
+	discover(l, i, ND_NEIGHBOUR_SOLICIT, mac, group, target);
+	settle(l);
+}
+
+void host_ip6(struct link *l, unsigned i, unsigned k)
+{
+	uint8_t frame[ETH + 60] = {[ETH] = 0x60};
+
+	memcpy(frame, l->host[i].mac6[k], 6);
+	memcpy(frame + 6, l->host[i].cfg.mac, 6);
+	put_be16(frame + 12, IPOIB_IP6);
+	put_be16(frame + ETH + IP6_PLEN, 20);
+	frame[ETH + IP6_NEXT] = 59;
+	memcpy(frame + ETH + IP6_SRC, l->host[i].ip6, 16);
+	memcpy(frame + ETH + IP6_DST, l->host[k].ip6, 16);
+	host_frame(l, i, frame, sizeof(frame));
+	settle(l);
 }
 
 void link_run(struct link *l, uint64_t ns)

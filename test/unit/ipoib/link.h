@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Hosts with netdevs of IP over InfiniBand on one link, in virtual time: what the kernel of each
- * has heard, an ARP of its own, and datagrams that the link loses. */
+ * has heard, ARP and neighbour discovery of its own, and datagrams that the link loses. */
 #ifndef LINK_H
 #define LINK_H
 
 #include "ipoib.h"
 
-#define HOSTS 3u
+#define HOSTS 6u
 #define ROOM  8192u
 
 struct host {
 	struct ipoib *s;
 	struct ipoib_config cfg;
-	uint8_t ip[4];
+	uint8_t ip[4], ip6[16];
 	bool silent;	       /* no process there: nothing arrives */
 	bool deaf;	       /* address handles to it cannot be made */
 	uint8_t mac[HOSTS][6]; /* as its kernel has it, by host */
 	bool knows[HOSTS];
-	unsigned got;	    /* IP packets */
-	uint8_t last[ROOM]; /* the last frame of its kernel */
+	uint8_t mac6[HOSTS][6]; /* likewise, by neighbour discovery */
+	bool knows6[HOSTS];
+	uint64_t heard4[HOSTS], heard6[HOSTS]; /* when a packet came from that address */
+	unsigned got;			       /* IP packets */
+	uint8_t last[ROOM];		       /* the last frame of its kernel */
 	uint32_t last_len;
 };
 
@@ -28,7 +31,10 @@ struct link {
 	uint16_t vid;  /* of frames that come by host_datagram() */
 	unsigned lose; /* one datagram of this many; 0: none */
 	unsigned sent;
-	unsigned asked; /* address handles made */
+	unsigned loss;	 /* per cent of the datagrams, at each receiver by chance */
+	uint32_t random; /* from a seed */
+	unsigned misled; /* packets that came to a host without the address that they were for */
+	unsigned asked;	 /* address handles made */
 };
 
 void link_init(struct link *l);
@@ -45,6 +51,10 @@ void host_arp(struct link *l, unsigned i, unsigned k);
 
 /* An IPv4 packet to host k, whose MAC it knows. */
 bool host_ip(struct link *l, unsigned i, unsigned k);
+
+/* The same for IPv6. */
+void host_solicit(struct link *l, unsigned i, unsigned k);
+void host_ip6(struct link *l, unsigned i, unsigned k);
 
 /* A datagram for host i, with a GRH area, its source as given. @return whether its kernel got a
  * frame. */

@@ -116,37 +116,63 @@ static void neigh_claim__several(void **state)
 	}
 }
 
-/* No more than NEIGH_MAX; those that nothing was sent to leave first, then the oldest. */
+/* No more than NEIGH_PEERS; those that nothing was sent to leave first, then the oldest. */
 static void neigh_oldest__unused_first(void **state)
 {
 	struct neigh *first = NULL, *second = NULL, *used = NULL;
 
-	for (uint32_t i = 0; i < NEIGH_MAX; i++) {
+	for (uint32_t i = 0; i < NEIGH_PEERS; i++) {
 		struct ipoib_addr a = addr(i, 5);
 		struct neigh *n;
 
-		assert_null(neigh_oldest(&t));
+		assert_null(neigh_oldest(&t, false));
 		n = add(&a);
 		first = i == 0 ? n : first;
 		second = i == 1 ? n : second;
 		used = i == 2 ? n : used;
 	}
-	assert_ptr_equal(neigh_oldest(&t), first);
-	neigh_touch(&t, first);
-	assert_ptr_equal(neigh_oldest(&t), second);
+	assert_ptr_equal(neigh_oldest(&t, false), first);
+	neigh_touch(&t, first, 1);
+	assert_ptr_equal(neigh_oldest(&t, false), second);
 	second->sent = true;
-	neigh_touch(&t, second);
-	assert_ptr_equal(neigh_oldest(&t), used);
-	for (uint32_t i = 0; i < NEIGH_MAX; i++)
+	neigh_touch(&t, second, 1);
+	assert_ptr_equal(neigh_oldest(&t, false), used);
+	for (uint32_t i = 0; i < NEIGH_PEERS; i++)
 		if (&t.entry[i] != second)
-			neigh_touch(&t, &t.entry[i]);
-	assert_ptr_not_equal(neigh_oldest(&t), second); /* though the others are younger */
-	for (uint32_t i = 0; i < NEIGH_MAX; i++)
+			neigh_touch(&t, &t.entry[i], 1);
+	assert_ptr_not_equal(neigh_oldest(&t, false), second); /* though the others are younger */
+	for (uint32_t i = 0; i < NEIGH_PEERS; i++)
 		if (&t.entry[i] != second) {
 			t.entry[i].sent = true;
-			neigh_touch(&t, &t.entry[i]);
+			neigh_touch(&t, &t.entry[i], 1);
 		}
-	assert_ptr_equal(neigh_oldest(&t), second);
+	assert_ptr_equal(neigh_oldest(&t, false), second);
+}
+
+/* Groups have places of their own, and leave for one another only, the oldest first. */
+static void neigh_oldest__of_groups(void **state)
+{
+	struct ipoib_addr peer = addr(1, 5);
+	struct neigh *n = add(&peer), *first = NULL, *second = NULL;
+
+	for (uint32_t i = 0; i < NEIGH_GROUPS; i++) {
+		struct ipoib_addr a = addr(i, 0xFFFFFF);
+		struct neigh *g;
+
+		assert_null(neigh_oldest(&t, true));
+		g = neigh_add(&t, &a, NULL);
+		first = i == 0 ? g : first;
+		second = i == 1 ? g : second;
+	}
+	assert_ptr_equal(neigh_oldest(&t, true), first);
+	assert_null(neigh_oldest(&t, false));
+	first->sent = true;
+	neigh_touch(&t, first, 7);
+	assert_int_equal(first->touched, 7);
+	assert_ptr_equal(neigh_oldest(&t, true), second);
+	neigh_remove(&t, second);
+	assert_null(neigh_oldest(&t, true));
+	assert_ptr_equal(neigh_of_addr(&t, &peer), n);
 }
 
 int main(void)
@@ -157,6 +183,7 @@ int main(void)
 		cmocka_unit_test_setup(neigh_rebind__keeps_the_mac, setup),
 		cmocka_unit_test_setup(neigh_claim__several, setup),
 		cmocka_unit_test_setup(neigh_oldest__unused_first, setup),
+		cmocka_unit_test_setup(neigh_oldest__of_groups, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

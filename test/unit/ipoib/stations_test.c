@@ -44,8 +44,11 @@ static void station_mac__by_family(void **state)
 	static const uint8_t mapped[16] = {[10] = 0xFF, 0xFF, 10, 0, 0, 1},
 			     padded[16] = {10, 0, 0, 1};
 
-	assert_true(is_at(ip4, 4, NULL));
+	assert_true(is_at(ip4, 4, NULL) && !station_is_claimed(&t, ip4, 4));
+	station_seen(&t, one, ip4, 4);
+	assert_true(is_at(ip4, 4, one) && !station_is_claimed(&t, ip4, 4));
 	station_claim(&t, one, ip4, 4);
+	assert_true(station_is_claimed(&t, ip4, 4));
 	assert_true(is_at(ip4, 4, one));
 	assert_true(is_at(mapped, 16, NULL) && is_at(padded, 16, NULL));
 	station_claim(&t, two, mapped, 16);

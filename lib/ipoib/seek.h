@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file seek.h
+ * IP addresses that somebody's packets are for and that nobody has been heard to have: they are
+ * asked for one after the other, one per IPOIB_LOOK_NS. Each sender has one place: one that floods
+ * delays another by one turn. Of all that a sender asks for meanwhile, one is chosen at random:
+ * those that come in the same order each time have the same chance. So has each of more than
+ * SEEK_MAX senders. Pure.
+ */
+#ifndef IPOIB_SEEK_H
+#define IPOIB_SEEK_H
+
+#include "hash.h"
+#include "stations.h"
+
+#define SEEK_MAX 32u
+
+/** The place of a sender. */
+struct seek_entry {
+	uint32_t sender;
+	uint32_t offers; /* of which one is here */
+	struct station_ip at;
+};
+
+struct seek {
+	uint64_t next;	/* the next question, at the earliest */
+	uint32_t n;	/* entries, the next first */
+	uint32_t drawn; /* random numbers so far */
+	struct seek_entry entry[SEEK_MAX];
+};
+
+/** Something sends to @p ip. @param sender  the hash of its address. @param seed  of the choice */
+void seek_add(struct seek *s, const struct hash_seed *seed, uint32_t sender, const uint8_t *ip,
+	unsigned ip_len);
+
+/** @return whether there is an address to ask for now: @p at. @param pause  until the next */
+bool seek_take(struct seek *s, uint64_t now, uint64_t pause, struct station_ip *at);
+
+/** @return when there will be one; UINT64_MAX: never. */
+uint64_t seek_deadline(const struct seek *s);
+
+#endif
