@@ -24,55 +24,19 @@ void rib_wake(int eventfd)
 	(void)!write(eventfd, &one, sizeof(one));
 }
 
-void rib_jobs_put(struct rib *r, struct rib_jobs *to, const struct rib_job *job)
+void rib_unwake(int eventfd)
 {
-	pthread_mutex_lock(&r->lock);
-	to->job[(to->first + to->n++) % RIB_JOBS] = *job;
-	pthread_mutex_unlock(&r->lock);
+	uint64_t n;
+
+	(void)!read(eventfd, &n, sizeof(n));
 }
 
-bool rib_jobs_take(struct rib *r, struct rib_jobs *from, struct rib_job *job)
-{
-	bool any;
-
-	pthread_mutex_lock(&r->lock);
-	any = from->n > 0;
-	if (any) {
-		*job = from->job[from->first];
-		from->first = (from->first + 1) % RIB_JOBS;
-		from->n--;
-	}
-	pthread_mutex_unlock(&r->lock);
-	return any;
-}
-
-bool rib_jobs_take_youngest(struct rib *r, struct rib_jobs *from, struct rib_job *job)
-{
-	bool any;
-
-	pthread_mutex_lock(&r->lock);
-	any = from->n > 0;
-	if (any)
-		*job = from->job[(from->first + --from->n) % RIB_JOBS];
-	pthread_mutex_unlock(&r->lock);
-	return any;
-}
-
-bool rib_jobs_any(struct rib *r, const struct rib_jobs *in)
-{
-	bool any;
-
-	pthread_mutex_lock(&r->lock);
-	any = in->n > 0;
-	pthread_mutex_unlock(&r->lock);
-	return any;
-}
-
+/* It ends: they come from answers, of which there are none meanwhile but those that wait. */
 static void destroy_handles(struct rib *r)
 {
 	struct rib_job job;
 
-	while (rib_jobs_take(r, &r->unused, &job))
+	while (rib_jobs_take(&r->ring[RIB_UNUSED], &job))
 		roci_destroy_ah(job.ah);
 }
 

@@ -10,6 +10,7 @@
 #include <roci.h>
 #include "cut.h"
 #include "ipoib.h"
+#include "jobs.h"
 #include "merge.h"
 #include "rib.h"
 
@@ -25,8 +26,10 @@
 /** Of these, in which the hosts of a bridge are solicited: the youngest hosts'. They leave room for
  *  the groups that hosts join. */
 #define RIB_HOST_GROUPS 192u
-#define RIB_JOBS	NEIGH_MAX
-#define RIB_HOSTS	1024u /* STATION_MAX */
+/** Questions without an answer, of each kind. */
+#define RIB_ASKED_PEERS_MAX  (NEIGH_MAX - RIB_ASKED_GROUPS_MAX)
+#define RIB_ASKED_GROUPS_MAX 256u
+#define RIB_HOSTS	     1024u /* STATION_MAX */
 /** Peers that the kernel is asked for at a time. */
 #define RIB_ASKING 64u
 /** In the wr_id of a receive, beside its slot: of a failed completion nothing else is known. */
@@ -59,16 +62,13 @@ struct rib_qp {
 	struct roci_ah *ah[NEIGH_MAX];
 };
 
-/** A question to the helper thread, and its answer. */
-struct rib_job {
-	struct ipoib_ask ask;
-	struct roci_ah *ah; /* the answer; NULL: none */
-};
-
-/** A ring between the two threads, under rib.lock. */
-struct rib_jobs {
-	uint32_t first, n;
-	struct rib_job job[RIB_JOBS];
+/** Rings between the two threads. */
+enum rib_ring {
+	RIB_ASKED,	  /* peers; the packet thread puts, and takes the oldest of too many */
+	RIB_ASKED_GROUPS, /* likewise, groups */
+	RIB_ANSWERED,	  /* the helper puts */
+	RIB_UNUSED,	  /* handles to be destroyed; the packet thread puts */
+	RIB_RINGS,
 };
 
 /** A peer that the kernel is asked for. */
@@ -121,11 +121,10 @@ struct rib {
 	_Atomic bool asked_port; /* events came: the helper compares the port's properties */
 	_Atomic bool outdated;	 /* the helper found that they or the netdev's place are others */
 	pthread_mutex_t lock;
-	struct rib_jobs asked, asked_groups, answered; /* under lock */
-	struct rib_jobs unused;			       /* likewise: handles to be destroyed */
-	struct rib_hosts hosts;			       /* likewise */
-	uint32_t questions;  /* without an answer so far: at most RIB_JOBS */
-	char said[RIB_SAID]; /* last sentence on stderr */
+	struct rib_jobs ring[RIB_RINGS];
+	struct rib_hosts hosts;		  /* under lock */
+	uint32_t open_peers, open_groups; /* questions without an answer; the packet thread's */
+	char said[RIB_SAID];		  /* last sentence on stderr */
 	/* for rib_look(): written by the packet thread, under lock */
 	struct rib_view view;
 	uint64_t counts[IPOIB_COUNTS];
@@ -160,6 +159,33 @@ static inline int rib_next_pause(int before, bool in_vain)
 		return RIB_PAUSE_MIN_MS;
 	return before < RIB_PAUSE_MAX_MS ? 2 * before : RIB_PAUSE_MAX_MS;
 }
+
+/* packets.c */
+
+/** Moves a burst of received packets to the kernel. @return how many completions there were. */
+int rib_from_wire(struct rib *r, uint64_t now);
+
+/** Sends a burst of the kernel's frames. @return how many there were. */
+int rib_from_kernel(struct rib *r, uint64_t now);
+
+/** Sends what has waited for an address handle, or is due. */
+void rib_send_waiting(struct rib *r, uint64_t now);
+
+void rib_netdev_gone(struct rib *r);
+
+/* questions.c */
+
+/** Asks the helper for the address handles that are needed. */
+void rib_ask(struct rib *r, uint64_t now);
+void rib_take_answers(struct rib *r, uint64_t now);
+
+/* serve.c */
+
+/** Moves packets until the session fails, or the thread is to end. */
+void rib_serve(struct rib *r);
+
+/** For rib_look(). */
+void rib_publish(struct rib *r, bool up);
 
 /* session.c */
 
@@ -230,11 +256,9 @@ ino_t rib_netns(void);
 /** The thread. @param arg struct rib */
 void *rib_help(void *arg);
 
-void rib_jobs_put(struct rib *r, struct rib_jobs *to, const struct rib_job *job);
-bool rib_jobs_take(struct rib *r, struct rib_jobs *from, struct rib_job *job);
-bool rib_jobs_take_youngest(struct rib *r, struct rib_jobs *from, struct rib_job *job);
-bool rib_jobs_any(struct rib *r, const struct rib_jobs *in);
 void rib_wake(int eventfd);
+/** Takes the wakes so far. */
+void rib_unwake(int eventfd);
 
 /* handles.c */
 
