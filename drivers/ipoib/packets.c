@@ -5,6 +5,7 @@
 #include <linux/virtio_net.h>
 #include <sys/uio.h>
 #include "bits.h"
+#include "inet.h"
 #include "rib_impl.h"
 
 void rib_netdev_gone(struct rib *r)
@@ -133,6 +134,14 @@ int rib_from_wire(struct rib *r, uint64_t now)
 	return n > 0 ? n : 0;
 }
 
+/* By the MTU that an administrator gave the netdev, though the port may carry more: other hosts of
+ * the link receive no more, perhaps (IPB-13). A bridge passes on longer frames that are to be cut.
+ * Packets of a larger MTU are dropped until the helper has followed it. */
+static uint32_t frame_max(struct rib *r)
+{
+	return ETHER_HLEN + (uint32_t)atomic_load_explicit(&r->mtu, memory_order_relaxed);
+}
+
 /* @return whether there is another frame of the kernel. */
 static bool read_frame(struct rib *r)
 {
@@ -144,7 +153,8 @@ static bool read_frame(struct rib *r)
 		rib_netdev_gone(r);
 	if (len < (ssize_t)sizeof(h))
 		return false;
-	if (!cut_begin(&r->cut, &h, r->frame, (uint32_t)len - (uint32_t)sizeof(h), r->q.capacity)) {
+	if (!cut_begin(&r->cut, &h, r->frame, (uint32_t)len - (uint32_t)sizeof(h),
+		    frame_max(r) - ETHER_HLEN)) {
 		ipoib_count(r->ipoib, IPOIB_BAD_OFFLOAD);
 		r->cut.done = true;
 	} else if (h.gso_type) {
@@ -155,7 +165,7 @@ static bool read_frame(struct rib *r)
 
 static uint32_t next_frame(struct rib *r, uint8_t *slot)
 {
-	uint32_t len = cut_next(&r->cut, slot, RIB_SLOT - IPOIB_TAIL);
+	uint32_t len = cut_next(&r->cut, slot, frame_max(r));
 
 	if (!len && !r->cut.done) {
 		ipoib_count(r->ipoib, IPOIB_LONG);

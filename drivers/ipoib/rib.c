@@ -17,6 +17,8 @@
 
 #define STEADY_NS 5000000000ull /* a session that lasted so long was of use */
 
+/* The reader of stderr may be slow: the packet thread says something only while it has no packets
+ * to move, before a session and after it. */
 void rib_say(struct rib *r, const char *text, ...)
 {
 	char said[sizeof(r->said)];
@@ -30,7 +32,7 @@ void rib_say(struct rib *r, const char *text, ...)
 	again = !strcmp(said, r->said);
 	memcpy(r->said, said, sizeof(said));
 	pthread_mutex_unlock(&r->lock);
-	if (!again) /* whoever reads stderr may be slow: without the lock */
+	if (!again) /* without the lock, which is the packet thread's, too */
 		fprintf(stderr, "rocid: %s: %s\n", r->cfg.name, said);
 }
 

@@ -26,6 +26,10 @@
 /** Of these, in which the hosts of a bridge are solicited: the youngest hosts'. They leave room for
  *  the groups that hosts join. */
 #define RIB_HOST_GROUPS 192u
+/** Where the kernel does not tell of memberships they are read again and again. So are the hosts of
+ *  a bridge, whatever the kernel tells: each packet may be of another, and none may make the port
+ *  join and leave groups faster. */
+#define RIB_READ_MS 1000
 /** Questions without an answer, of each kind. */
 #define RIB_ASKED_PEERS_MAX  (NEIGH_MAX - RIB_ASKED_GROUPS_MAX)
 #define RIB_ASKED_GROUPS_MAX 256u
@@ -99,7 +103,7 @@ struct rib {
 	int wake_helper;     /* likewise */
 	int tap;	     /* -1: none */
 	int home;	     /* the network namespace that rocid was started in */
-	int mtu;	     /* the last that the port could carry; written under lock */
+	_Atomic int mtu;     /* the last that the port could carry */
 	char name[IFNAMSIZ]; /* that the netdev has now; under lock */
 	uint8_t mac[6];	     /* likewise */
 	uint32_t ifindex;
@@ -267,14 +271,56 @@ void rib_unwake(int eventfd);
  *  @return for how many ms to wait before the next call, at most @p longest_ms */
 int rib_make_handles(struct rib *r, struct rib_asking *a, int longest_ms);
 
-/* memberships.c */
+/* groups.c */
 
-/** The groups that the kernel joined on the netdev, as MGIDs. */
+/** Which of too many groups have a place: those of the lowest number, then those that have been
+ *  received for longest. So nobody takes groups away by joining more. */
+enum rib_rank {
+	RIB_OWN,  /**< all hosts, all routers, and where the host's own addresses are solicited */
+	RIB_HOST, /**< where hosts of a bridge are solicited: RIB_HOST_GROUPS at most */
+	RIB_REST,
+};
+
 struct rib_groups {
-	uint32_t master;  /* the bridge that the netdev is a port of; 0: none */
 	uint32_t n, over; /* over: for which there was no room */
 	uint8_t mgid[RIB_GROUPS][16];
+	uint8_t rank[RIB_GROUPS];
+	uint32_t since[RIB_GROUPS]; /* of rib_members.reads, the first that listed it */
 };
+
+/** The groups, as the helper knows them. */
+struct rib_members {
+	uint32_t reads;			/* of memberships */
+	uint16_t pkey;			/* of the link */
+	uint32_t master;		/* the bridge that the netdev is a port of; 0: none */
+	struct rib_groups now;		/* to be received */
+	struct rib_groups joined;	/* that are received */
+	struct rib_groups hosts;	/* of the hosts of a bridge, as they were read last */
+	uint64_t hosts_due;		/* when they are read again; ms */
+	uint32_t hosts_master;		/* of that bridge */
+	uint32_t nown, own[RIB_GROUPS]; /* last 24 bits of the IPv6 addresses of the host */
+};
+
+bool rib_groups_has(const struct rib_groups *g, const uint8_t mgid[16]);
+
+/** @param i below g->n */
+void rib_groups_remove(struct rib_groups *g, uint32_t i);
+
+/** @return whether it has a place that it did not have, or not by this rank. */
+bool rib_groups_put(const struct rib_members *m, struct rib_groups *to, const uint8_t mgid[16],
+	enum rib_rank rank);
+
+/** Likewise, the MGID of an IP group of @p len octets. */
+bool rib_groups_add(const struct rib_members *m, struct rib_groups *to, const uint8_t *ip,
+	unsigned len, enum rib_rank rank);
+
+/** Adds a group that the host has joined to `now`. */
+void rib_groups_listed(struct rib_members *m, const uint8_t *ip, unsigned len);
+
+/** Takes note of an IPv6 address of the host. */
+void rib_groups_own(struct rib_members *m, const uint8_t ip6[16]);
+
+/* memberships.c */
 
 struct mnl_socket;
 struct nlmsghdr;
@@ -283,12 +329,10 @@ struct nlmsghdr;
  *  changed, those of other namespaces too where the kernel allows it, or NULL. At home. */
 struct mnl_socket *rib_memberships_open(void);
 
-/** Reads what the kernel joined, and what hosts on the netdev's bridge did. @return false: it could
- *  not be read. */
-bool rib_memberships_read(struct rib *r, struct rib_groups *to);
-
-/** Adds the MGID of an IP group of @p len octets, unless it is there. */
-void rib_groups_add(const struct rib *r, struct rib_groups *to, const uint8_t *ip, unsigned len);
+/** Reads what the kernel joined, and what hosts on the netdev's bridge did, into m->now.
+ *  @param now  in ms
+ *  @return false: it could not be read. */
+bool rib_memberships_read(struct rib *r, struct rib_members *m, uint64_t now);
 
 /** Asks the kernel by rtnetlink; calls @p take for each message of its answer. @param head  of the
  *  request, @p len octets. @return false: it did not answer. */
@@ -305,7 +349,7 @@ void rib_hosts_publish(struct rib *r);
 /** @return the index of the netdev whose port the netdev is; 0: none. */
 uint32_t rib_master(const struct rib *r);
 
-/** Adds the groups of other hosts. */
-void rib_hosts_groups(struct rib *r, struct rib_groups *to);
+/** Adds the groups of other hosts, which are read once per RIB_READ_MS. @param now  in ms */
+void rib_hosts_groups(struct rib *r, struct rib_members *m, uint64_t now);
 
 #endif

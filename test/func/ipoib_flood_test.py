@@ -6,9 +6,10 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 
 from ipoib_bridge_test import bridged_pair, guest
-from ipoib_test import counts, looked, multicast, pair
+from ipoib_test import GROUP_PORT, counts, group_sender, looked, member, multicast, pair
 from netlab import Lab, PATIENCE_S, ping, wait_for
 
 NOBODY = '''
@@ -89,9 +90,35 @@ def bridged(lab):
     survives(a, b, r, lab, guest(lab, a, 50), 'eth')
 
 
+def members(lab):
+    """nobody joins more groups than a netdev receives: the host is found by neighbour discovery, also by an address that
+    it gets later, and a program that was there before receives its group."""
+    a, b, _ = pair(lab)
+    rb = lab.processes[-1]
+    multicast(a, b, '239.1.2.3')
+    with b.inside(lambda: member('239.1.2.9')) as early:
+        wait_for('a membership', lambda: 'ff12:401b:ffff::f01:209' in b.output('ip -6 maddr show dev eth'))
+        with Program(b, JOIN, 'rib0', 300):
+            wait_for('the limit', lambda: counts(rb)['groups'] == 256 and counts(rb)['groups_missing'] > 0)
+            b.run('ip addr add fd08::abcd:ef01/64 dev rib0 nodad')
+            for address in 'fd08::2', 'fd08::abcd:ef01':
+                a.run('ip neigh flush dev rib0')
+                ping(a, address)
+            to, until = a.inside(lambda: group_sender(socket.AF_INET)), time.monotonic() + PATIENCE_S
+            while True:
+                to.sendto(b'x', ('239.1.2.9', GROUP_PORT))
+                try:
+                    assert early.recv(10) == b'x'
+                    break
+                except TimeoutError:
+                    assert time.monotonic() < until, 'nothing for the group that was joined before'
+            to.close()
+    wait_for('the end of the groups', lambda: counts(rb)['groups'] < 20 and not counts(rb)['groups_missing'])
+
+
 def main():
     with Lab(*sys.argv[1:3]) as lab:
-        {'groups': groups, 'bridged': bridged}[sys.argv[3]](lab)
+        {'groups': groups, 'bridged': bridged, 'members': members}[sys.argv[3]](lab)
 
 
 if __name__ == '__main__':

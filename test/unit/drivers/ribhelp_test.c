@@ -138,8 +138,10 @@ struct mnl_socket *rib_memberships_open(void)
 	return nl;
 }
 
-bool rib_memberships_read(struct rib *rib, struct rib_groups *to)
+bool rib_memberships_read(struct rib *rib, struct rib_members *m, uint64_t now)
 {
+	struct rib_groups *to = &m->now;
+
 	memset(to, 0, sizeof(*to));
 	if (changes[1] < 0)
 		rib_wake(r.wake_helper); /* at once again */
