@@ -78,7 +78,7 @@ uint32_t rib_master(const struct rib *r)
 /** Where the groups of a bridge go. */
 struct snooped {
 	const struct rib *rib;
-	struct rib_groups *to;
+	struct rib_members *to;
 };
 
 /* Members beyond the netdev itself are peers. */
@@ -89,9 +89,9 @@ static void take_entry(const struct snooped *s, const struct nlattr *info)
 	if (mnl_attr_get_payload_len(info) < sizeof(*e) || e->ifindex == s->rib->ifindex)
 		return;
 	if (e->addr.proto == htons(ETH_P_IP))
-		rib_groups_add(s->rib, s->to, (const uint8_t *)&e->addr.u.ip4, 4);
+		rib_groups_add(s->to, &s->to->hosts, (const uint8_t *)&e->addr.u.ip4, 4, RIB_REST);
 	else if (e->addr.proto == htons(ETH_P_IPV6))
-		rib_groups_add(s->rib, s->to, (const uint8_t *)&e->addr.u.ip6, 16);
+		rib_groups_add(s->to, &s->to->hosts, (const uint8_t *)&e->addr.u.ip6, 16, RIB_REST);
 }
 
 static int take_snooped(const struct nlmsghdr *h, void *arg)
@@ -117,22 +117,35 @@ static int take_snooped(const struct nlmsghdr *h, void *arg)
 	return MNL_CB_OK;
 }
 
-void rib_hosts_groups(struct rib *r, struct rib_groups *to)
+static void read_hosts(struct rib *r, struct rib_members *m)
 {
-	struct snooped s = {.rib = r, .to = to};
-	const struct br_port_msg m = {.family = PF_BRIDGE};
+	struct snooped s = {.rib = r, .to = m};
+	const struct br_port_msg all = {.family = PF_BRIDGE};
 	static _Thread_local struct rib_hosts hosts;
-	uint32_t most = to->n + RIB_HOST_GROUPS, n;
+	uint32_t solicited = 0, n;
 	uint8_t group[16];
 
 	pthread_mutex_lock(&r->lock);
 	hosts = r->hosts;
 	pthread_mutex_unlock(&r->lock);
-	n = to->master ? hosts.n : hosts.others;
-	for (uint32_t i = 0; i < n && to->n < most; i++) {
+	m->hosts.n = m->hosts.over = 0;
+	n = m->master ? hosts.n : hosts.others;
+	for (uint32_t i = 0; i < n && solicited < RIB_HOST_GROUPS; i++) {
 		nd_group_of(group, hosts.ip6[i]);
-		rib_groups_add(r, to, group, sizeof(group));
+		solicited += rib_groups_add(m, &m->hosts, group, sizeof(group), RIB_HOST);
 	}
-	if (to->master) /* nothing is lost where it is no bridge, or does not snoop */
-		rib_ask_kernel(RTM_GETMDB, NLM_F_DUMP, &m, sizeof(m), take_snooped, &s);
+	if (m->master) /* nothing is lost where it is no bridge, or does not snoop */
+		rib_ask_kernel(RTM_GETMDB, NLM_F_DUMP, &all, sizeof(all), take_snooped, &s);
+}
+
+void rib_hosts_groups(struct rib *r, struct rib_members *m, uint64_t now)
+{
+	if (now >= m->hosts_due || m->hosts_master != m->master) {
+		m->hosts_due = now + RIB_READ_MS;
+		m->hosts_master = m->master;
+		read_hosts(r, m);
+	}
+	for (uint32_t i = 0; i < m->hosts.n; i++)
+		rib_groups_put(m, &m->now, m->hosts.mgid[i], m->hosts.rank[i]);
+	m->now.over += m->hosts.over;
 }

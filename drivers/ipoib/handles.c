@@ -14,11 +14,13 @@
  * table of neighbours for some seconds, and the table has 1,024, for all of the host. */
 #define BEGIN_AT_ONCE  32u
 #define BEGIN_PAUSE_MS 10u
+/* Groups that handles are made for, one after the other: some milliseconds. */
+#define GROUPS_PER_TURN 64u
 
 static void answer(struct rib *r, struct rib_job *job, struct roci_ah *ah)
 {
 	job->ah = ah;
-	rib_jobs_put(r, &r->answered, job);
+	rib_jobs_put(&r->ring[RIB_ANSWERED], job);
 	rib_wake(r->wake);
 }
 
@@ -42,12 +44,17 @@ static bool try(struct rib *r, struct rib_wanted *w, uint64_t now)
 	return true;
 }
 
+/* Programs choose groups, and may ask for others as fast as these are answered: the rest waits for
+ * the next turn. */
 static void groups(struct rib *r)
 {
 	struct rib_job job;
 
-	while (rib_jobs_take(r, &r->asked_groups, &job))
+	for (uint32_t i = 0; i < GROUPS_PER_TURN; i++) {
+		if (!rib_jobs_take(&r->ring[RIB_ASKED_GROUPS], &job))
+			return;
 		answer(r, &job, rib_handle(r, job.ask.gid));
+	}
 }
 
 /* Of too many the one that was asked for longest has no answer. */
@@ -70,7 +77,7 @@ static void begin(struct rib *r, struct rib_asking *a, uint64_t now)
 	struct rib_job job;
 
 	while (a->begin_next <= now + BEGIN_AT_ONCE * BEGIN_PAUSE_MS &&
-		rib_jobs_take_youngest(r, &r->asked, &job)) {
+		rib_jobs_take_youngest(&r->ring[RIB_ASKED], &job)) {
 		struct rib_wanted *w = make_room(r, a);
 
 		*w = (struct rib_wanted){
@@ -101,7 +108,9 @@ int rib_make_handles(struct rib *r, struct rib_asking *a, int longest_ms)
 	begin(r, a, now);
 	for (uint32_t i = 0; i < a->n; i++)
 		first = a->wanted[i].due < first ? a->wanted[i].due : first;
-	if (rib_jobs_any(r, &r->asked) && now + BEGIN_PAUSE_MS < first)
+	if (rib_jobs_count(&r->ring[RIB_ASKED_GROUPS]))
+		return 0;
+	if (rib_jobs_count(&r->ring[RIB_ASKED]) && now + BEGIN_PAUSE_MS < first)
 		first = now + BEGIN_PAUSE_MS;
 	return (int)(first > now ? first - now : 0);
 }

@@ -9,10 +9,6 @@
 #include "bits.h"
 #include "rib_impl.h"
 
-/* Where the kernel does not tell of memberships they are read again and again. So are the hosts of
- * a bridge: each packet may be of another, and none may make the port join and leave groups faster.
- */
-#define READ_MS 1000
 /* Changes that follow each other within this time are read together: whoever changes netdevs
  * without a pause, in a container for example, does not keep the thread busy. */
 #define GATHER_MS 10
@@ -24,64 +20,20 @@ void rib_wake(int eventfd)
 	(void)!write(eventfd, &one, sizeof(one));
 }
 
-void rib_jobs_put(struct rib *r, struct rib_jobs *to, const struct rib_job *job)
+void rib_unwake(int eventfd)
 {
-	pthread_mutex_lock(&r->lock);
-	to->job[(to->first + to->n++) % RIB_JOBS] = *job;
-	pthread_mutex_unlock(&r->lock);
+	uint64_t n;
+
+	(void)!read(eventfd, &n, sizeof(n));
 }
 
-bool rib_jobs_take(struct rib *r, struct rib_jobs *from, struct rib_job *job)
-{
-	bool any;
-
-	pthread_mutex_lock(&r->lock);
-	any = from->n > 0;
-	if (any) {
-		*job = from->job[from->first];
-		from->first = (from->first + 1) % RIB_JOBS;
-		from->n--;
-	}
-	pthread_mutex_unlock(&r->lock);
-	return any;
-}
-
-bool rib_jobs_take_youngest(struct rib *r, struct rib_jobs *from, struct rib_job *job)
-{
-	bool any;
-
-	pthread_mutex_lock(&r->lock);
-	any = from->n > 0;
-	if (any)
-		*job = from->job[(from->first + --from->n) % RIB_JOBS];
-	pthread_mutex_unlock(&r->lock);
-	return any;
-}
-
-bool rib_jobs_any(struct rib *r, const struct rib_jobs *in)
-{
-	bool any;
-
-	pthread_mutex_lock(&r->lock);
-	any = in->n > 0;
-	pthread_mutex_unlock(&r->lock);
-	return any;
-}
-
+/* It ends: they come from answers, of which there are none meanwhile but those that wait. */
 static void destroy_handles(struct rib *r)
 {
 	struct rib_job job;
 
-	while (rib_jobs_take(r, &r->unused, &job))
+	while (rib_jobs_take(&r->ring[RIB_UNUSED], &job))
 		roci_destroy_ah(job.ah);
-}
-
-static bool has(const struct rib_groups *g, const uint8_t mgid[16])
-{
-	for (uint32_t i = 0; i < g->n; i++)
-		if (!memcmp(g->mgid[i], mgid, 16))
-			return true;
-	return false;
 }
 
 static bool join(struct rib *r, const uint8_t mgid[16])
@@ -118,19 +70,20 @@ static void report(struct rib *r, uint32_t over, uint32_t failed)
 
 /* The QP follows the kernel: IGMP and MLD on the port tell the switches (IPB-17). A group that
  * could not be joined is tried again. */
-static void join_and_leave(struct rib *r, struct rib_groups *now, struct rib_groups *joined)
+static void join_and_leave(struct rib *r, struct rib_members *m)
 {
+	struct rib_groups *now = &m->now, *joined = &m->joined;
 	uint32_t failed = 0;
 
 	for (uint32_t i = 0; i < joined->n; i++)
-		if (!has(now, joined->mgid[i]))
+		if (!rib_groups_has(now, joined->mgid[i]))
 			leave(r, joined->mgid[i]);
 	for (uint32_t i = 0; i < now->n;) {
-		if (has(joined, now->mgid[i]) || join(r, now->mgid[i])) {
+		if (rib_groups_has(joined, now->mgid[i]) || join(r, now->mgid[i])) {
 			i++;
 			continue;
 		}
-		memcpy(now->mgid[i], now->mgid[--now->n], 16);
+		rib_groups_remove(now, i);
 		failed++;
 	}
 	report(r, now->over, failed);
@@ -139,19 +92,18 @@ static void join_and_leave(struct rib *r, struct rib_groups *now, struct rib_gro
 }
 
 /* Nothing changes where the kernel cannot be asked just now. */
-static void follow(struct rib *r, struct rib_groups *joined)
+static void follow(struct rib *r, struct rib_members *m, uint64_t now)
 {
-	static _Thread_local struct rib_groups now;
 	int settings = rib_visit(r);
 	bool stays = settings != -EXDEV && settings != -EBADFD, known = false;
 
 	if (settings >= 0) {
 		stays = rib_tap_follow(r, settings);
-		known = stays && rib_memberships_read(r, &now);
+		known = stays && rib_memberships_read(r, m, now);
 		rib_end_visit(r, settings);
 	}
 	if (known)
-		join_and_leave(r, &now, joined);
+		join_and_leave(r, m);
 	if (!stays || (atomic_exchange(&r->asked_port, false) && rib_port_changed(r))) {
 		atomic_store(&r->outdated, true);
 		rib_wake(r->wake);
@@ -183,22 +135,25 @@ static bool rest(struct rib *r, const struct mnl_socket *nl, int ms)
 
 void *rib_help(void *arg)
 {
-	static _Thread_local struct rib_groups joined;
+	static _Thread_local struct rib_members members;
 	static _Thread_local struct rib_asking asking;
 	struct rib *r = arg;
 	struct mnl_socket *nl = rib_memberships_open();
 	uint64_t due = 0;
 
-	joined.n = 0;
+	members.joined.n = 0;
+	members.hosts_due = 0;
 	asking.n = 0;
 	asking.begin_next = 0;
 	while (atomic_load(&r->helping)) {
-		if (rib_now_ms() >= due || atomic_load(&r->asked_port)) {
-			due = rib_now_ms() + READ_MS;
-			follow(r, &joined);
+		uint64_t now = rib_now_ms();
+
+		if (now >= due || atomic_load(&r->asked_port)) {
+			due = now + RIB_READ_MS;
+			follow(r, &members, now);
 		}
 		destroy_handles(r);
-		if (rest(r, nl, rib_make_handles(r, &asking, READ_MS)))
+		if (rest(r, nl, rib_make_handles(r, &asking, RIB_READ_MS)))
 			due = 0;
 	}
 	if (nl)

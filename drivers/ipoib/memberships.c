@@ -16,8 +16,8 @@
 
 struct mnl_socket *rib_memberships_open(void)
 {
-	static const int group[] = {MCADDR_IP4, MCADDR_IP6, RTNLGRP_IPV4_IFADDR,
-		RTNLGRP_IPV6_IFADDR, RTNLGRP_LINK, RTNLGRP_MDB};
+	static const int group[] = {
+		MCADDR_IP4, MCADDR_IP6, RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR, RTNLGRP_LINK};
 	static const int all = 1;
 	struct mnl_socket *nl = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
@@ -33,32 +33,15 @@ struct mnl_socket *rib_memberships_open(void)
 	return nl;
 }
 
-void rib_groups_add(const struct rib *r, struct rib_groups *to, const uint8_t *ip, unsigned len)
-{
-	uint8_t mgid[16];
-
-	if (len == 4)
-		ipoib_mgid_of_ip4(mgid, r->cfg.pkey, IPOIB_SCOPE, ip);
-	else
-		ipoib_mgid_of_ip6(mgid, r->cfg.pkey, IPOIB_SCOPE, ip);
-	for (uint32_t i = 0; i < to->n; i++)
-		if (!memcmp(to->mgid[i], mgid, sizeof(mgid)))
-			return;
-	if (to->n < RIB_GROUPS)
-		memcpy(to->mgid[to->n++], mgid, sizeof(mgid));
-	else
-		to->over++;
-}
-
 /* Of a port of a bridge the host's programs join groups on the bridge. */
-static bool is_ours(const struct rib *r, const struct rib_groups *to, uint32_t index)
+static bool is_ours(const struct rib *r, const struct rib_members *m, uint32_t index)
 {
-	return index == r->ifindex || (to->master && index == to->master);
+	return index == r->ifindex || (m->master && index == m->master);
 }
 
 /* "3	rib0      :     1      V3", then a line for each group: "
  * 010000E0 1 0:00000000" */
-static void read_ip4(const struct rib *r, struct rib_groups *to, FILE *f)
+static void read_ip4(const struct rib *r, struct rib_members *m, FILE *f)
 {
 	char line[256];
 	bool ours = false;
@@ -68,18 +51,18 @@ static void read_ip4(const struct rib *r, struct rib_groups *to, FILE *f)
 		uint32_t word;
 
 		if (line[0] != '\t') {
-			ours = sscanf(line, "%u", &index) == 1 && is_ours(r, to, index);
+			ours = sscanf(line, "%u", &index) == 1 && is_ours(r, m, index);
 			continue;
 		}
 		if (!ours || sscanf(line, "%x", &group) != 1)
 			continue;
 		word = group; /* bytes in the order of the network */
-		rib_groups_add(r, to, (const uint8_t *)&word, sizeof(word));
+		rib_groups_listed(m, (const uint8_t *)&word, sizeof(word));
 	}
 }
 
 /* "3    rib0            ff020000000000000000000000000001     1 0000000C 0" */
-static void read_ip6(const struct rib *r, struct rib_groups *to, FILE *f)
+static void read_ip6(const struct rib *r, struct rib_members *m, FILE *f)
 {
 	char line[256], hex[33];
 	unsigned index;
@@ -88,12 +71,12 @@ static void read_ip6(const struct rib *r, struct rib_groups *to, FILE *f)
 		uint8_t ip[16];
 		unsigned n = 0;
 
-		if (sscanf(line, "%u %*s %32s", &index, hex) != 2 || !is_ours(r, to, index))
+		if (sscanf(line, "%u %*s %32s", &index, hex) != 2 || !is_ours(r, m, index))
 			continue;
 		while (n < sizeof(ip) && sscanf(hex + 2 * n, "%2hhx", &ip[n]) == 1)
 			n++;
 		if (n == sizeof(ip))
-			rib_groups_add(r, to, ip, sizeof(ip));
+			rib_groups_listed(m, ip, sizeof(ip));
 	}
 }
 
@@ -103,7 +86,7 @@ static void read_ip6(const struct rib *r, struct rib_groups *to, FILE *f)
 
 struct listing {
 	const struct rib *rib;
-	struct rib_groups *to;
+	struct rib_members *to;
 };
 
 static int take_group(const struct nlmsghdr *h, void *arg)
@@ -120,7 +103,25 @@ static int take_group(const struct nlmsghdr *h, void *arg)
 
 		if (mnl_attr_get_type(a) == IFA_MULTICAST &&
 			len == (m->ifa_family == AF_INET ? 4 : 16))
-			rib_groups_add(l->rib, l->to, mnl_attr_get_payload(a), len);
+			rib_groups_listed(l->to, mnl_attr_get_payload(a), len);
+	}
+	return MNL_CB_OK;
+}
+
+static int take_address(const struct nlmsghdr *h, void *arg)
+{
+	const struct ifaddrmsg *m = mnl_nlmsg_get_payload(h);
+	const struct listing *l = arg;
+	const struct nlattr *a;
+
+	if (mnl_nlmsg_get_payload_len(h) < sizeof(*m) || !is_ours(l->rib, l->to, m->ifa_index))
+		return MNL_CB_OK;
+	mnl_attr_for_each(a, h, sizeof(*m))
+	{
+		uint16_t type = mnl_attr_get_type(a);
+
+		if ((type == IFA_ADDRESS || type == IFA_LOCAL) && mnl_attr_get_payload_len(a) == 16)
+			rib_groups_own(l->to, mnl_attr_get_payload(a));
 	}
 	return MNL_CB_OK;
 }
@@ -164,25 +165,41 @@ static bool list(struct listing *l, unsigned char family)
 	return rib_ask_kernel(RTM_GETMULTICAST, NLM_F_DUMP, &m, sizeof(m), take_group, l);
 }
 
-bool rib_memberships_read(struct rib *r, struct rib_groups *to)
+static bool list_addresses(struct listing *l)
+{
+	const struct ifaddrmsg m = {.ifa_family = AF_INET6};
+
+	for (unsigned i = 0; i < DUMPS; i++) {
+		l->to->nown = 0;
+		if (rib_ask_kernel(RTM_GETADDR, NLM_F_DUMP, &m, sizeof(m), take_address, l))
+			return true;
+	}
+	return false;
+}
+
+bool rib_memberships_read(struct rib *r, struct rib_members *m, uint64_t now)
 {
 	static const struct {
 		unsigned char family;
 		const char *path;
-		void (*read)(const struct rib *, struct rib_groups *, FILE *);
+		void (*read)(const struct rib *, struct rib_members *, FILE *);
 	} from[] = {{AF_INET, "/proc/thread-self/net/igmp", read_ip4},
 		{AF_INET6, "/proc/thread-self/net/igmp6", read_ip6}};
-	struct listing l = {.rib = r, .to = to};
+	struct listing l = {.rib = r, .to = m};
 
-	to->n = to->over = 0;
-	to->master = rib_master(r);
+	m->reads++;
+	m->now.n = m->now.over = 0;
+	m->pkey = r->cfg.pkey;
+	m->master = rib_master(r);
+	if (!list_addresses(&l))
+		return false;
 	for (unsigned i = 0; i < ARRAY_SIZE(from); i++) {
-		uint32_t over = to->over;
+		uint32_t over = m->now.over;
 		unsigned tries = 0;
 		FILE *f;
 
 		for (; tries < DUMPS && !list(&l, from[i].family); tries++)
-			to->over = over;
+			m->now.over = over;
 		if (tries < DUMPS)
 			continue;
 		f = fopen(from[i].path, "re");
@@ -190,9 +207,9 @@ bool rib_memberships_read(struct rib *r, struct rib_groups *to)
 			return false;
 		if (!f) /* a kernel without IPv6 */
 			continue;
-		from[i].read(r, to, f);
+		from[i].read(r, m, f);
 		fclose(f);
 	}
-	rib_hosts_groups(r, to);
+	rib_hosts_groups(r, m, now);
 	return true;
 }

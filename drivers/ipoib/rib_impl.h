@@ -10,6 +10,7 @@
 #include <roci.h>
 #include "cut.h"
 #include "ipoib.h"
+#include "jobs.h"
 #include "merge.h"
 #include "rib.h"
 
@@ -25,8 +26,14 @@
 /** Of these, in which the hosts of a bridge are solicited: the youngest hosts'. They leave room for
  *  the groups that hosts join. */
 #define RIB_HOST_GROUPS 192u
-#define RIB_JOBS	NEIGH_MAX
-#define RIB_HOSTS	1024u /* STATION_MAX */
+/** Where the kernel does not tell of memberships they are read again and again. So are the hosts of
+ *  a bridge, whatever the kernel tells: each packet may be of another, and none may make the port
+ *  join and leave groups faster. */
+#define RIB_READ_MS 1000
+/** Questions without an answer, of each kind. */
+#define RIB_ASKED_PEERS_MAX  (NEIGH_MAX - RIB_ASKED_GROUPS_MAX)
+#define RIB_ASKED_GROUPS_MAX 256u
+#define RIB_HOSTS	     1024u /* STATION_MAX */
 /** Peers that the kernel is asked for at a time. */
 #define RIB_ASKING 64u
 /** In the wr_id of a receive, beside its slot: of a failed completion nothing else is known. */
@@ -59,16 +66,13 @@ struct rib_qp {
 	struct roci_ah *ah[NEIGH_MAX];
 };
 
-/** A question to the helper thread, and its answer. */
-struct rib_job {
-	struct ipoib_ask ask;
-	struct roci_ah *ah; /* the answer; NULL: none */
-};
-
-/** A ring between the two threads, under rib.lock. */
-struct rib_jobs {
-	uint32_t first, n;
-	struct rib_job job[RIB_JOBS];
+/** Rings between the two threads. */
+enum rib_ring {
+	RIB_ASKED,	  /* peers; the packet thread puts, and takes the oldest of too many */
+	RIB_ASKED_GROUPS, /* likewise, groups */
+	RIB_ANSWERED,	  /* the helper puts */
+	RIB_UNUSED,	  /* handles to be destroyed; the packet thread puts */
+	RIB_RINGS,
 };
 
 /** A peer that the kernel is asked for. */
@@ -99,7 +103,7 @@ struct rib {
 	int wake_helper;     /* likewise */
 	int tap;	     /* -1: none */
 	int home;	     /* the network namespace that rocid was started in */
-	int mtu;	     /* the last that the port could carry; written under lock */
+	_Atomic int mtu;     /* the last that the port could carry */
 	char name[IFNAMSIZ]; /* that the netdev has now; under lock */
 	uint8_t mac[6];	     /* likewise */
 	uint32_t ifindex;
@@ -121,11 +125,10 @@ struct rib {
 	_Atomic bool asked_port; /* events came: the helper compares the port's properties */
 	_Atomic bool outdated;	 /* the helper found that they or the netdev's place are others */
 	pthread_mutex_t lock;
-	struct rib_jobs asked, asked_groups, answered; /* under lock */
-	struct rib_jobs unused;			       /* likewise: handles to be destroyed */
-	struct rib_hosts hosts;			       /* likewise */
-	uint32_t questions;  /* without an answer so far: at most RIB_JOBS */
-	char said[RIB_SAID]; /* last sentence on stderr */
+	struct rib_jobs ring[RIB_RINGS];
+	struct rib_hosts hosts;		  /* under lock */
+	uint32_t open_peers, open_groups; /* questions without an answer; the packet thread's */
+	char said[RIB_SAID];		  /* last sentence on stderr */
 	/* for rib_look(): written by the packet thread, under lock */
 	struct rib_view view;
 	uint64_t counts[IPOIB_COUNTS];
@@ -160,6 +163,33 @@ static inline int rib_next_pause(int before, bool in_vain)
 		return RIB_PAUSE_MIN_MS;
 	return before < RIB_PAUSE_MAX_MS ? 2 * before : RIB_PAUSE_MAX_MS;
 }
+
+/* packets.c */
+
+/** Moves a burst of received packets to the kernel. @return how many completions there were. */
+int rib_from_wire(struct rib *r, uint64_t now);
+
+/** Sends a burst of the kernel's frames. @return how many there were. */
+int rib_from_kernel(struct rib *r, uint64_t now);
+
+/** Sends what has waited for an address handle, or is due. */
+void rib_send_waiting(struct rib *r, uint64_t now);
+
+void rib_netdev_gone(struct rib *r);
+
+/* questions.c */
+
+/** Asks the helper for the address handles that are needed. */
+void rib_ask(struct rib *r, uint64_t now);
+void rib_take_answers(struct rib *r, uint64_t now);
+
+/* serve.c */
+
+/** Moves packets until the session fails, or the thread is to end. */
+void rib_serve(struct rib *r);
+
+/** For rib_look(). */
+void rib_publish(struct rib *r, bool up);
 
 /* session.c */
 
@@ -230,11 +260,9 @@ ino_t rib_netns(void);
 /** The thread. @param arg struct rib */
 void *rib_help(void *arg);
 
-void rib_jobs_put(struct rib *r, struct rib_jobs *to, const struct rib_job *job);
-bool rib_jobs_take(struct rib *r, struct rib_jobs *from, struct rib_job *job);
-bool rib_jobs_take_youngest(struct rib *r, struct rib_jobs *from, struct rib_job *job);
-bool rib_jobs_any(struct rib *r, const struct rib_jobs *in);
 void rib_wake(int eventfd);
+/** Takes the wakes so far. */
+void rib_unwake(int eventfd);
 
 /* handles.c */
 
@@ -243,14 +271,56 @@ void rib_wake(int eventfd);
  *  @return for how many ms to wait before the next call, at most @p longest_ms */
 int rib_make_handles(struct rib *r, struct rib_asking *a, int longest_ms);
 
-/* memberships.c */
+/* groups.c */
 
-/** The groups that the kernel joined on the netdev, as MGIDs. */
+/** Which of too many groups have a place: those of the lowest number, then those that have been
+ *  received for longest. So nobody takes groups away by joining more. */
+enum rib_rank {
+	RIB_OWN,  /**< all hosts, all routers, and where the host's own addresses are solicited */
+	RIB_HOST, /**< where hosts of a bridge are solicited: RIB_HOST_GROUPS at most */
+	RIB_REST,
+};
+
 struct rib_groups {
-	uint32_t master;  /* the bridge that the netdev is a port of; 0: none */
 	uint32_t n, over; /* over: for which there was no room */
 	uint8_t mgid[RIB_GROUPS][16];
+	uint8_t rank[RIB_GROUPS];
+	uint32_t since[RIB_GROUPS]; /* of rib_members.reads, the first that listed it */
 };
+
+/** The groups, as the helper knows them. */
+struct rib_members {
+	uint32_t reads;			/* of memberships */
+	uint16_t pkey;			/* of the link */
+	uint32_t master;		/* the bridge that the netdev is a port of; 0: none */
+	struct rib_groups now;		/* to be received */
+	struct rib_groups joined;	/* that are received */
+	struct rib_groups hosts;	/* of the hosts of a bridge, as they were read last */
+	uint64_t hosts_due;		/* when they are read again; ms */
+	uint32_t hosts_master;		/* of that bridge */
+	uint32_t nown, own[RIB_GROUPS]; /* last 24 bits of the IPv6 addresses of the host */
+};
+
+bool rib_groups_has(const struct rib_groups *g, const uint8_t mgid[16]);
+
+/** @param i below g->n */
+void rib_groups_remove(struct rib_groups *g, uint32_t i);
+
+/** @return whether it has a place that it did not have, or not by this rank. */
+bool rib_groups_put(const struct rib_members *m, struct rib_groups *to, const uint8_t mgid[16],
+	enum rib_rank rank);
+
+/** Likewise, the MGID of an IP group of @p len octets. */
+bool rib_groups_add(const struct rib_members *m, struct rib_groups *to, const uint8_t *ip,
+	unsigned len, enum rib_rank rank);
+
+/** Adds a group that the host has joined to `now`. */
+void rib_groups_listed(struct rib_members *m, const uint8_t *ip, unsigned len);
+
+/** Takes note of an IPv6 address of the host. */
+void rib_groups_own(struct rib_members *m, const uint8_t ip6[16]);
+
+/* memberships.c */
 
 struct mnl_socket;
 struct nlmsghdr;
@@ -259,12 +329,10 @@ struct nlmsghdr;
  *  changed, those of other namespaces too where the kernel allows it, or NULL. At home. */
 struct mnl_socket *rib_memberships_open(void);
 
-/** Reads what the kernel joined, and what hosts on the netdev's bridge did. @return false: it could
- *  not be read. */
-bool rib_memberships_read(struct rib *r, struct rib_groups *to);
-
-/** Adds the MGID of an IP group of @p len octets, unless it is there. */
-void rib_groups_add(const struct rib *r, struct rib_groups *to, const uint8_t *ip, unsigned len);
+/** Reads what the kernel joined, and what hosts on the netdev's bridge did, into m->now.
+ *  @param now  in ms
+ *  @return false: it could not be read. */
+bool rib_memberships_read(struct rib *r, struct rib_members *m, uint64_t now);
 
 /** Asks the kernel by rtnetlink; calls @p take for each message of its answer. @param head  of the
  *  request, @p len octets. @return false: it did not answer. */
@@ -281,7 +349,7 @@ void rib_hosts_publish(struct rib *r);
 /** @return the index of the netdev whose port the netdev is; 0: none. */
 uint32_t rib_master(const struct rib *r);
 
-/** Adds the groups of other hosts. */
-void rib_hosts_groups(struct rib *r, struct rib_groups *to);
+/** Adds the groups of other hosts, which are read once per RIB_READ_MS. @param now  in ms */
+void rib_hosts_groups(struct rib *r, struct rib_members *m, uint64_t now);
 
 #endif

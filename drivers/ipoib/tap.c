@@ -9,6 +9,7 @@
 #include <linux/ethtool.h>
 #include <linux/if_tun.h>
 #include <linux/sockios.h>
+#include <linux/virtio_net.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include "rib_impl.h"
@@ -131,13 +132,14 @@ static int set_up(struct rib *r, int s, bool fresh)
 static int attach(struct rib *r)
 {
 	const unsigned offload = TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6 | TUN_F_TSO_ECN;
+	const int header = sizeof(struct virtio_net_hdr); /* a netdev that stays may have another */
 	struct ifreq ifr = {.ifr_flags = IFF_TAP | IFF_NO_PI | IFF_VNET_HDR};
 
 	memcpy(ifr.ifr_name, r->cfg.name, sizeof(ifr.ifr_name));
 	if (!rib_go_home(r))
 		return -1;
 	r->tap = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
-	if (r->tap < 0 || ioctl(r->tap, TUNSETIFF, &ifr))
+	if (r->tap < 0 || ioctl(r->tap, TUNSETIFF, &ifr) || ioctl(r->tap, TUNSETVNETHDRSZ, &header))
 		return -1;
 	r->ifindex = if_nametoindex(ifr.ifr_name);
 	return ioctl(r->tap, TUNSETOFFLOAD, offload); /* lib/ipoib/cut.h */
@@ -154,18 +156,18 @@ static void follow_mtu(struct rib *r, int s, const struct ifreq *at)
 		return;
 	set = ifr.ifr_mtu;
 	if (set <= r->q.capacity) {
-		pthread_mutex_lock(&r->lock);
-		r->mtu = set;
-		pthread_mutex_unlock(&r->lock);
+		atomic_store(&r->mtu, set);
 		return;
 	}
 	ifr.ifr_mtu = r->mtu <= r->q.capacity ? r->mtu : r->q.capacity;
-	if (!ioctl(s, SIOCSIFMTU, &ifr))
-		rib_say(r,
-			"MTU %d is more than the %u bytes of IP that port %u carries, so the "
-			"netdev has MTU %d again: set %u at most, or give the port a larger "
-			"Ethernet MTU",
-			set, r->q.capacity, r->cfg.port, ifr.ifr_mtu, r->q.capacity);
+	if (ioctl(s, SIOCSIFMTU, &ifr))
+		return;
+	atomic_store(&r->mtu, ifr.ifr_mtu);
+	rib_say(r,
+		"MTU %d is more than the %u bytes of IP that port %u carries, so the "
+		"netdev has MTU %d again: set %u at most, or give the port a larger "
+		"Ethernet MTU",
+		set, r->q.capacity, r->cfg.port, ifr.ifr_mtu, r->q.capacity);
 }
 
 bool rib_tap_follow(struct rib *r, int settings)

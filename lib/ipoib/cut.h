@@ -2,7 +2,7 @@
 /**
  * @file cut.h
  * Frames of the kernel whose checksums, and whose TCP segments, are left to the netdev: segments of
- * the link's MTU (IPB-13) with right checksums. The kernel describes a frame by struct
+ * the netdev's MTU (IPB-13) with right checksums. The kernel describes a frame by struct
  * virtio_net_hdr (virtio 1.2, 5.1.6).
  */
 #ifndef IPOIB_CUT_H
@@ -27,7 +27,7 @@ struct cut {
 
 /**
  * Checks a frame, and completes its checksum unless it is to be cut.
- * @param mtu  of the link: no segment has a longer IP packet
+ * @param mtu  of the netdev: no segment has a longer IP packet
  * @return false: the header contradicts the frame, which is to be dropped.
  */
 bool cut_begin(

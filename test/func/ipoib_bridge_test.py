@@ -91,20 +91,24 @@ class Wire:
 
         self.socket = namespace.inside(raw)
 
-    def messages(self):
-        """@return (type, who says so, IP packet or ARP) of each."""
-        found = []
+    def frames(self):
+        """Those of datagrams that came so far: Ethernet, IPv6, UDP, BTH of a UD SEND, DETH, type."""
         while True:
             try:
                 frame = self.socket.recv(10000)
             except TimeoutError:
-                return found
-            # Ethernet, IPv6, UDP, BTH of a UD SEND, DETH, type
-            if frame[12:14] != b'\x86\xdd' or frame[20] != 17 or frame[56:58] != b'\x12\xb7' or frame[62] != 0x64:
-                continue
+                return
+            if frame[12:14] == b'\x86\xdd' and frame[20] == 17 and frame[56:58] == b'\x12\xb7' and frame[62] == 0x64:
+                yield frame
+
+    def messages(self):
+        """@return (type, who says so, IP packet or ARP) of each."""
+        found = []
+        for frame in self.frames():
             kind, body = struct.unpack('!H', frame[82:84])[0], frame[86:-4]
             if kind == 0x806 or (kind == 0x86dd and body[6] == 58 and body[40] in (135, 136)):
                 found.append((kind, frame[22:38], body))
+        return found
 
     def check(self, sender):
         """Each names the queue pair and the GID of the netdev that sent it. @return the IP addresses of ARP senders"""
@@ -179,6 +183,27 @@ def tcp(lab):
     c.run('ip link set eth mtu 1300')
     transfer(b, c, '10.8.0.2', 2 << 20)
     transfer(c, b, '10.8.0.50', 2 << 20)
+
+
+# proves IPB-13: of the netdev's MTU, though its port carries more
+def mtu(lab):
+    """A host on the bridge has a larger MTU than the netdev: its segments leave no longer than the netdev's MTU."""
+    a, b = two_hosts(lab, 4300)
+    ra = rocid(lab, a, 'a')
+    rocid(lab, b, 'b', ['--ipoib', '0,mtu=4092'], 4092)
+    bridge(a, 1)
+    addresses(b, 'rib0', 2)
+    c = guest(lab, a, 50)
+    a.run('ip link set v50 mtu 4092')
+    c.run('ip link set eth mtu 4092')
+    ping(c, '10.8.0.2')
+    wire = Wire(b)
+    for there in '10.8.0.2', 'fd08::2':
+        transfer(b, c, there, 4 << 20)
+    wait_for('segments', lambda: counts(ra)['cut'] > 50)
+    longest = max(len(frame) for frame in wire.frames())
+    # Ethernet, IPv6, UDP, BTH, DETH, type, IP, ICRC
+    assert 2000 < longest <= 14 + 40 + 8 + 12 + 8 + 4 + 2044 + 4, longest
 
 
 def groups(lab):
@@ -293,4 +318,4 @@ def dhcp(lab):
 
 if __name__ == '__main__':
     with Lab(*sys.argv[1:3]) as lab_:
-        {'hosts': hosts, 'tcp': tcp, 'groups': groups, 'moves': moves, 'restarts': restarts, 'both': both, 'dhcp': dhcp}[sys.argv[3]](lab_)
+        {'hosts': hosts, 'tcp': tcp, 'mtu': mtu, 'groups': groups, 'moves': moves, 'restarts': restarts, 'both': both, 'dhcp': dhcp}[sys.argv[3]](lab_)

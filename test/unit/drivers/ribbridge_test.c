@@ -20,21 +20,23 @@
 #define BRIDGE	4u
 #define ANOTHER 5u
 #define PORT	6u
-#define GROUPS	(RIB_HOST_GROUPS + 8u)
 
 static const uint8_t own[6] = {2, 0, 0, 0, 0, 1}, other[6] = {2, 0xAA};
 static const uint8_t ip4[4] = {10, 0, 0, 1};
 
 static struct rib r;
-static struct rib_groups groups;
-static char joined[GROUPS][INET6_ADDRSTRLEN];
+static struct rib_members m;
 static char buffer[1024] __attribute__((aligned(NLMSG_ALIGNTO)));
 static uint32_t master; /* as the kernel has it */
+static uint32_t asked;	/* how often, for a bridge's groups */
 
-void rib_groups_add(const struct rib *rib, struct rib_groups *to, const uint8_t *ip, unsigned len)
+/* In which order they come does not matter. */
+static void assert_joined(const char *text)
 {
-	assert_true(to->n < GROUPS);
-	inet_ntop(len == 4 ? AF_INET : AF_INET6, ip, joined[to->n++], INET6_ADDRSTRLEN);
+	uint8_t mgid[16];
+
+	assert_int_equal(inet_pton(AF_INET6, text, mgid), 1);
+	assert_true(rib_groups_has(&m.now, mgid));
 }
 
 /* --- a kernel --------------------------------------------------------------------------------- */
@@ -62,16 +64,16 @@ static struct nlmsghdr *message(const void *head, size_t len)
 
 static void snooped(int (*take)(const struct nlmsghdr *h, void *arg), void *arg)
 {
-	struct br_port_msg m = {.family = PF_BRIDGE, .ifindex = BRIDGE};
-	struct nlmsghdr *h = message(&m, sizeof(m));
+	struct br_port_msg port = {.family = PF_BRIDGE, .ifindex = BRIDGE};
+	struct nlmsghdr *h = message(&port, sizeof(port));
 
 	entry(h, PORT, ETH_P_IP, "239.1.2.3");
 	entry(h, BRIDGE, ETH_P_IPV6, "ff15::1");
 	entry(h, RIB, ETH_P_IPV6, "ff15::2");
 	entry(h, PORT, ETH_P_ARP, "");
 	assert_int_equal(take(h, arg), MNL_CB_OK);
-	m.ifindex = ANOTHER;
-	h = message(&m, sizeof(m));
+	port.ifindex = ANOTHER;
+	h = message(&port, sizeof(port));
 	entry(h, PORT, ETH_P_IP, "239.9.9.9");
 	assert_int_equal(take(h, arg), MNL_CB_OK);
 }
@@ -79,16 +81,17 @@ static void snooped(int (*take)(const struct nlmsghdr *h, void *arg), void *arg)
 bool rib_ask_kernel(uint16_t type, uint16_t flags, const void *head, size_t len,
 	int (*take)(const struct nlmsghdr *h, void *arg), void *arg)
 {
-	struct ifinfomsg m = {0};
+	struct ifinfomsg link = {0};
 	struct nlmsghdr *h;
 
 	if (type == RTM_GETMDB) {
+		asked++;
 		snooped(take, arg);
 		return true;
 	}
 	assert_int_equal(type, RTM_GETLINK);
 	assert_int_equal(((const struct ifinfomsg *)head)->ifi_index, RIB);
-	h = message(&m, sizeof(m));
+	h = message(&link, sizeof(link));
 	mnl_attr_put_u32(h, IFLA_MTU, 2044);
 	if (master)
 		mnl_attr_put_u32(h, IFLA_MASTER, master);
@@ -105,8 +108,8 @@ static int begin(void **state)
 	uint8_t ip[16] = {0xFD, 8};
 
 	memset(&r, 0, sizeof(r));
-	memset(&groups, 0, sizeof(groups));
-	memset(joined, 0, sizeof(joined));
+	memset(&m, 0, sizeof(m));
+	m.pkey = 0xFFFF;
 	master = 0;
 	r.ifindex = RIB;
 	pthread_mutex_init(&r.lock, NULL);
@@ -142,20 +145,42 @@ static void rib_master__of_a_port(void **state)
 /* Its own kernel has joined the groups of its own addresses, and leaves them. */
 static void rib_hosts_groups__without_a_bridge(void **state)
 {
-	rib_hosts_groups(&r, &groups);
-	assert_int_equal(groups.n, 2);
-	assert_string_equal(joined[0], "ff02::1:ff33:3333");
-	assert_string_equal(joined[1], "ff02::1:ff22:2222");
+	rib_hosts_groups(&r, &m, 1000);
+	assert_int_equal(m.now.n, 2);
+	assert_joined("ff12:601b:ffff::1:ff33:3333");
+	assert_joined("ff12:601b:ffff::1:ff22:2222");
 }
 
 static void rib_hosts_groups__of_a_bridge(void **state)
 {
-	groups.master = BRIDGE;
-	rib_hosts_groups(&r, &groups);
-	assert_int_equal(groups.n, 5);
-	assert_string_equal(joined[2], "ff02::1:ff11:1111");
-	assert_string_equal(joined[3], "239.1.2.3");
-	assert_string_equal(joined[4], "ff15::1");
+	m.master = BRIDGE;
+	rib_hosts_groups(&r, &m, 1000);
+	assert_int_equal(m.now.n, 5);
+	assert_joined("ff12:601b:ffff::1:ff11:1111");
+	assert_joined("ff12:401b:ffff::f01:203");
+	assert_joined("ff12:601b:ffff::1");
+}
+
+/* Each packet, and each membership, can be of another host: however often the kernel's memberships
+ * are read, those of hosts are read once per second. */
+static void rib_hosts_groups__once_per_second(void **state)
+{
+	uint32_t before;
+
+	m.master = BRIDGE;
+	rib_hosts_groups(&r, &m, 1000);
+	before = asked;
+	for (uint32_t now = 1010; now < 1000 + RIB_READ_MS; now += 10) {
+		m.now.n = 0;
+		rib_hosts_groups(&r, &m, now);
+		assert_int_equal(m.now.n, 5);
+	}
+	assert_int_equal(asked, before);
+	rib_hosts_groups(&r, &m, 1000 + RIB_READ_MS);
+	assert_int_equal(asked, before + 1);
+	m.master = m.now.n = 0; /* left the bridge */
+	rib_hosts_groups(&r, &m, 1010 + RIB_READ_MS);
+	assert_int_equal(m.now.n, 2);
 }
 
 /* Hosts that are gone stay in the table: the youngest are solicited, and groups that hosts join
@@ -177,14 +202,27 @@ static void rib_hosts_groups__of_the_youngest(void **state)
 	put_be32(mac + 2, 7);
 	station_seen(t, mac, ip, 16);
 	rib_hosts_publish(&r);
-	groups.master = BRIDGE;
-	rib_hosts_groups(&r, &groups);
-	assert_int_equal(groups.n, RIB_HOST_GROUPS + 2);
-	assert_string_equal(joined[0], "ff02::1:ff00:7");
-	assert_string_equal(joined[1], "ff02::1:ff00:12c");
-	assert_string_equal(joined[2], "ff02::1:ff00:12b");
-	assert_string_equal(joined[RIB_HOST_GROUPS - 1], "ff02::1:ff00:6e");
-	assert_string_equal(joined[RIB_HOST_GROUPS], "239.1.2.3");
+	m.master = BRIDGE;
+	rib_hosts_groups(&r, &m, 1000);
+	assert_int_equal(m.now.n, RIB_HOST_GROUPS + 2);
+	assert_joined("ff12:601b:ffff::1:ff00:7");
+	assert_joined("ff12:601b:ffff::1:ff00:12c");
+	assert_joined("ff12:601b:ffff::1:ff00:6e"); /* the last of so many */
+	assert_joined("ff12:401b:ffff::f01:203");
+}
+
+/* A program on the host that joins more groups than there is room for leaves them to hosts. */
+static void rib_hosts_groups__before_other_groups(void **state)
+{
+	uint8_t group[16] = {0xFF, 0x15};
+
+	for (uint32_t i = 0; i < 2 * RIB_GROUPS; i++) {
+		put_be32(group + 12, i);
+		rib_groups_listed(&m, group, sizeof(group));
+	}
+	rib_hosts_groups(&r, &m, 1000);
+	assert_joined("ff12:601b:ffff::1:ff33:3333");
+	assert_joined("ff12:601b:ffff::1:ff22:2222");
 }
 
 int main(void)
@@ -193,7 +231,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(rib_master__of_a_port, begin, finish),
 		cmocka_unit_test_setup_teardown(rib_hosts_groups__without_a_bridge, begin, finish),
 		cmocka_unit_test_setup_teardown(rib_hosts_groups__of_a_bridge, begin, finish),
+		cmocka_unit_test_setup_teardown(rib_hosts_groups__once_per_second, begin, finish),
 		cmocka_unit_test_setup_teardown(rib_hosts_groups__of_the_youngest, begin, finish),
+		cmocka_unit_test_setup_teardown(
+			rib_hosts_groups__before_other_groups, begin, finish),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,6 +35,7 @@ static uint32_t read_ms; /* that a read of memberships takes */
 static uint32_t wake_ms; /* so often the packet thread wakes the helper; 0: never */
 static uint32_t clock_looks;
 static uint32_t look_ms;  /* that a look for a peer takes */
+static bool refill;	  /* each look makes the packet thread ask for another group */
 static int looks_in_vain; /* errno, unless the GID ends with FOUND */
 static int changes[2];	  /* sockets: the kernel tells of one; -1: it does not tell */
 
@@ -69,6 +70,11 @@ struct roci_ah *rib_handle(struct rib *rib, const uint8_t gid[16])
 	if (++looks == last_look)
 		end();
 	errno = looks_in_vain;
+	if (refill) {
+		r.ring[RIB_ANSWERED].n = 0;
+		rib_jobs_put(&r.ring[RIB_ASKED_GROUPS],
+			&(struct rib_job){.ask = {.gid = {[15] = FOUND}, .group = true}});
+	}
 	return gid[15] == FOUND ? (struct roci_ah *)(void *)&ah[0] : NULL;
 }
 
@@ -132,8 +138,10 @@ struct mnl_socket *rib_memberships_open(void)
 	return nl;
 }
 
-bool rib_memberships_read(struct rib *rib, struct rib_groups *to)
+bool rib_memberships_read(struct rib *rib, struct rib_members *m, uint64_t now)
 {
+	struct rib_groups *to = &m->now;
+
 	memset(to, 0, sizeof(*to));
 	if (changes[1] < 0)
 		rib_wake(r.wake_helper); /* at once again */
@@ -161,9 +169,12 @@ static int begin(void **state)
 	grows_at = visits_at = UINT32_MAX;
 	visit = 0;
 	stays = true;
+	refill = false;
 	changed = false;
 	changes[0] = changes[1] = -1;
 	pthread_mutex_init(&r.lock, NULL);
+	for (unsigned i = 0; i < RIB_RINGS; i++)
+		rib_jobs_init(&r.ring[i]);
 	r.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	r.wake_helper = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	atomic_store(&r.helping, true);
@@ -175,18 +186,20 @@ static int finish(void **state)
 	close(r.wake);
 	close(r.wake_helper);
 	pthread_mutex_destroy(&r.lock);
+	for (unsigned i = 0; i < RIB_RINGS; i++)
+		rib_jobs_destroy(&r.ring[i]);
 	return 0;
 }
 
 static void ask(uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
-		rib_jobs_put(&r, &r.asked, &(struct rib_job){.ask.dest = i});
+		rib_jobs_put(&r.ring[RIB_ASKED], &(struct rib_job){.ask.dest = i});
 }
 
 static void ask_for(uint8_t last, struct rib_jobs *in)
 {
-	rib_jobs_put(&r, in, &(struct rib_job){.ask = {.dest = 77, .gid = {[15] = last}}});
+	rib_jobs_put(in, &(struct rib_job){.ask = {.dest = 77, .gid = {[15] = last}}});
 }
 
 /* A flood of peers that nobody finds: a group that the kernel joins does not wait for them. */
@@ -199,7 +212,7 @@ static void rib_help__groups_between_questions(void **state)
 	last_look = 100;
 	rib_help(&r);
 	assert_non_null(strstr(log_ + 3, "()+"));
-	assert_true(r.asked.n > 0);
+	assert_true(r.ring[RIB_ASKED].n > 0);
 	assert_int_equal(r.ngroups, 2);
 }
 
@@ -216,7 +229,7 @@ static void rib_make_handles__asks_again(void **state)
 	struct rib_job job;
 
 	looks_in_vain = EAGAIN;
-	ask_for(2, &r.asked);
+	ask_for(2, &r.ring[RIB_ASKED]);
 	assert_int_equal(turn(&a, 0), 1);
 	assert_int_equal(turn(&a, 1), 2);
 	assert_int_equal(turn(&a, 1), 1); /* woken for something else */
@@ -225,7 +238,7 @@ static void rib_make_handles__asks_again(void **state)
 	a.wanted[0].job.ask.gid[15] = FOUND;
 	turn(&a, 1);
 	assert_int_equal(a.n, 0);
-	assert_true(rib_jobs_take(&r, &r.answered, &job));
+	assert_true(rib_jobs_take(&r.ring[RIB_ANSWERED], &job));
 	assert_non_null(job.ah);
 	assert_int_equal(job.ask.dest, 77);
 }
@@ -237,12 +250,12 @@ static void rib_make_handles__gives_up(void **state)
 	struct rib_job job;
 
 	looks_in_vain = EAGAIN;
-	ask_for(2, &r.asked);
-	for (int ms = 0; !r.answered.n; ms = turn(&a, (uint32_t)ms))
+	ask_for(2, &r.ring[RIB_ASKED]);
+	for (int ms = 0; !r.ring[RIB_ANSWERED].n; ms = turn(&a, (uint32_t)ms))
 		assert_true(looks < 30);
 	assert_in_range(looks, 10, 25);
 	assert_in_range(clock_ms, 1003000, 1003300);
-	assert_true(rib_jobs_take(&r, &r.answered, &job));
+	assert_true(rib_jobs_take(&r.ring[RIB_ANSWERED], &job));
 	assert_null(job.ah);
 }
 
@@ -254,19 +267,19 @@ static void rib_make_handles__in_vain_delays_nobody(void **state)
 
 	looks_in_vain = EAGAIN;
 	for (uint32_t i = 0; i < 3 * RIB_ASKING; i++) {
-		rib_jobs_put(&r, &r.asked, &(struct rib_job){.ask.dest = i});
+		rib_jobs_put(&r.ring[RIB_ASKED], &(struct rib_job){.ask.dest = i});
 		turn(&a, 10);
 	}
 	assert_int_equal(a.n, RIB_ASKING);
 	for (uint32_t i = 0; i < 2 * RIB_ASKING; i++) { /* those who were asked for longest */
-		assert_true(rib_jobs_take(&r, &r.answered, &job));
+		assert_true(rib_jobs_take(&r.ring[RIB_ANSWERED], &job));
 		assert_null(job.ah);
 		assert_int_equal(job.ask.dest, i);
 	}
-	ask_for(FOUND, &r.asked);
+	ask_for(FOUND, &r.ring[RIB_ASKED]);
 	turn(&a, 10);
-	assert_int_equal(r.answered.n, 2); /* it took another's place */
-	assert_true(rib_jobs_take_youngest(&r, &r.answered, &job));
+	assert_int_equal(r.ring[RIB_ANSWERED].n, 2); /* it took another's place */
+	assert_true(rib_jobs_take_youngest(&r.ring[RIB_ANSWERED], &job));
 	assert_non_null(job.ah);
 	assert_int_equal(a.n, RIB_ASKING - 1);
 }
@@ -284,10 +297,30 @@ static void rib_make_handles__asks_the_kernel_for_few(void **state)
 	for (unsigned i = 0; i < 100; i++)
 		turn(&a, 10);
 	assert_in_range(looks, 99, 101);
-	r.answered.n = 0;
-	ask_for(FOUND, &r.asked_groups);
+	r.ring[RIB_ANSWERED].n = 0;
+	ask_for(FOUND, &r.ring[RIB_ASKED_GROUPS]);
 	turn(&a, 0);
-	assert_int_equal(r.answered.n, 1);
+	assert_int_equal(r.ring[RIB_ANSWERED].n, 1);
+}
+
+/* The packet thread asks for another group with each answer: peers, memberships and handles that
+ * are not used have their turn. */
+static void rib_help__flood_of_groups(void **state)
+{
+	refill = true;
+	ask_for(FOUND, &r.ring[RIB_ASKED_GROUPS]);
+	ask(1);
+	rib_jobs_put(
+		&r.ring[RIB_UNUSED], &(struct rib_job){.ah = (struct roci_ah *)(void *)&ah[0]});
+	grows_at = 2;
+	last_look = 1000;
+	last_read = 3;
+	rib_help(&r);
+	assert_int_equal(reads, 3);
+	assert_int_equal(r.ngroups, 2);
+	assert_true(looks < 200);
+	assert_int_equal(rib_jobs_count(&r.ring[RIB_ASKED]), 0);
+	assert_int_equal(rib_jobs_count(&r.ring[RIB_UNUSED]), 0);
 }
 
 static void rib_help__youngest_question_first(void **state)
@@ -298,7 +331,7 @@ static void rib_help__youngest_question_first(void **state)
 	last_look = 3;
 	rib_help(&r);
 	for (uint32_t i = 3; i-- > 0;) {
-		assert_true(rib_jobs_take(&r, &r.answered, &job));
+		assert_true(rib_jobs_take(&r.ring[RIB_ANSWERED], &job));
 		assert_int_equal(job.ask.dest, i);
 	}
 }
@@ -307,8 +340,8 @@ static void rib_help__handles_go_before_the_next_question(void **state)
 {
 	ask(2);
 	for (unsigned i = 0; i < sizeof(ah); i++)
-		rib_jobs_put(
-			&r, &r.unused, &(struct rib_job){.ah = (struct roci_ah *)(void *)&ah[i]});
+		rib_jobs_put(&r.ring[RIB_UNUSED],
+			&(struct rib_job){.ah = (struct roci_ah *)(void *)&ah[i]});
 	last_look = 2;
 	rib_help(&r);
 	assert_string_equal(log_, "()+dddd??");
@@ -320,7 +353,7 @@ static void rib_help__no_question_after_the_end(void **state)
 	last_read = 1;
 	rib_help(&r);
 	assert_int_equal(looks, 0);
-	assert_int_equal(r.asked.n, 5);
+	assert_int_equal(r.ring[RIB_ASKED].n, 5);
 }
 
 static void rib_help__groups_stay_when_they_cannot_be_read(void **state)
@@ -429,6 +462,7 @@ int main(void)
 			rib_make_handles__in_vain_delays_nobody, begin, finish),
 		cmocka_unit_test_setup_teardown(
 			rib_make_handles__asks_the_kernel_for_few, begin, finish),
+		cmocka_unit_test_setup_teardown(rib_help__flood_of_groups, begin, finish),
 		cmocka_unit_test_setup_teardown(rib_help__youngest_question_first, begin, finish),
 		cmocka_unit_test_setup_teardown(
 			rib_help__handles_go_before_the_next_question, begin, finish),
