@@ -341,7 +341,7 @@ int set_neigh(struct options *o, const char *value, char why[VALUE_MAX])
 	*comma = '\0';
 	if (!gid_of_text(n->neigh.gid, ip))
 		return refuse(why, -EINVAL, "'%s' is not an IPv4 or IPv6 address", ip);
-	if (rte_ether_unformat_addr(comma + 1, &mac) || !rte_is_valid_assigned_ether_addr(&mac))
+	if (!mac_of_text(mac.addr_bytes, comma + 1) || !rte_is_valid_assigned_ether_addr(&mac))
 		return refuse(why, -EINVAL, "'%s' is not a MAC address such as 02:00:00:00:00:01",
 			comma + 1);
 	memcpy(n->neigh.mac, mac.addr_bytes, 6);

@@ -39,13 +39,7 @@ static int gid(const char *text, uint8_t gid[16], uint8_t *net)
 
 static int mac(const char *text, uint8_t m[6])
 {
-	int end = 0;
-
-	return sscanf(text, "%2hhx:%2hhx:%2hhx:%2hhx:%2hhx:%2hhx%n", &m[0], &m[1], &m[2], &m[3],
-		       &m[4], &m[5], &end) == 6 &&
-			       !text[end]
-		       ? 0
-		       : -EINVAL;
+	return mac_of_text(m, text) ? 0 : -EINVAL;
 }
 
 static int set_src(struct plan *p, const char *v)

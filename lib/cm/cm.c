@@ -260,8 +260,7 @@ struct cm_conn *cm_index_find(
 	return NULL;
 }
 
-/* --- half-open connections ---------------------------------------------------------------------
- */
+/* --- half-open connections ------------------------------------------------------------ */
 
 /* Peers with the same hash count as one. */
 unsigned cm_peer(const struct cm *cm, const struct cm_path *path)
@@ -324,8 +323,7 @@ void cm_half_del(struct cm *cm, struct cm_conn *c)
 	--*half_of(cm, &c->path);
 }
 
-/* --- what all states share -----------------------------------------------------------------------
- */
+/* --- what all states share ------------------------------------------------------------ */
 
 void cm_free(struct cm *cm, struct cm_conn *c)
 {
@@ -423,8 +421,7 @@ void cm_keep_answer(struct cm *cm, struct cm_conn *c, uint64_t now)
 		now + 3 * (2 * cm_time(cm->conf.packet_life) + cm_time(timeout)));
 }
 
-/* --- queries
- *  * ------------------------------------------------------------------------------------- */
+/* --- queries -------------------------------------------------------------------------- */
 
 int cm_state_of(const struct cm *cm, uint32_t id)
 {

@@ -165,8 +165,7 @@ struct cm *cm_init(void *room, uint32_t conns, uint32_t listeners, const struct 
 /** The defaults of struct cm_conf; the caller sets guid and seeds. */
 struct cm_conf cm_defaults(void);
 
-/* --- driving -----------------------------------------------------------------------------------
- */
+/* --- driving -------------------------------------------------------------------------- */
 
 /** A datagram of @p len bytes arrived at QP1 from @p from; its content is untrusted. */
 void cm_mad(
@@ -181,8 +180,7 @@ bool cm_expire_some(struct cm *cm, uint64_t now, unsigned most);
 /** @return when to call cm_expire(), WHEEL_NEVER if no timer is armed. */
 uint64_t cm_deadline(const struct cm *cm);
 
-/* --- commands: 0 or a negative errno ------------------------------------------------------------
- */
+/* --- commands: 0 or a negative errno -------------------------------------------------- */
 
 /**
  * Listens for @p service_id: at @p gid, at all IPv4 addresses (::ffff:0.0.0.0), at all IPv6

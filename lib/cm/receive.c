@@ -126,8 +126,7 @@ static void rx_rej(struct cm_rx *rx)
 	}
 }
 
-/* --- REP, RTU -----------------------------------------------------------------------------------
- */
+/* --- REP, RTU ------------------------------------------------------------------------- */
 
 /* CM-22: never more than offered. */
 static uint8_t smaller(uint64_t a, uint8_t b)
@@ -214,8 +213,7 @@ static void rx_rtu(struct cm_rx *rx)
 	}
 }
 
-/* --- DREQ, DREP
- * ----------------------------------------------------------------------------------- */
+/* --- DREQ, DREP ----------------------------------------------------------------------- */
 
 /* Answers a DREQ, whether or not there is a connection (CM-19, CM-10). */
 static void drep(struct cm_rx *rx)
@@ -282,8 +280,7 @@ static void rx_drep(struct cm_rx *rx)
 	}
 }
 
-/* --- LAP
- * -------------------------------------------------------------------------------------------- */
+/* --- LAP ------------------------------------------------------------------------------ */
 
 /* CM-32, CM-08: alternate paths are not supported. */
 static void rx_lap(struct cm_rx *rx)
@@ -303,8 +300,7 @@ static void rx_lap(struct cm_rx *rx)
 	cm_transmit(rx->cm, &c->path, mad);
 }
 
-/* --- dispatch
- *  * -------------------------------------------------------------------------------------- */
+/* --- dispatch ------------------------------------------------------------------------- */
 
 void cm_mad(struct cm *cm, const struct cm_path *from, const uint8_t *mad, size_t len, uint64_t now)
 {

@@ -79,8 +79,8 @@ static void raise_descriptor_limit(int *fd_max)
 		rl.rlim_cur = rl.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &rl);
 	}
-	if (rl.rlim_cur <
-		INT_MAX) /* the kernel assigns the lowest free one: all below are in use */
+	/* The kernel assigns the lowest free one, so fd_max means that all below are in use. */
+	if (rl.rlim_cur < INT_MAX)
 		*fd_max = (int)(rl.rlim_cur - rl.rlim_cur / DESCRIPTOR_RESERVE);
 }
 

@@ -156,14 +156,14 @@ static bool next_column(struct ctl *ctl, const struct document_section *s, const
 static bool next_of_column(struct ctl *ctl, const struct document_section *s, const struct place *p,
 	const struct admin_word *name, struct document_cursor *at, json_t **element)
 {
-	char text[DOCUMENT_VALUE_MAX];
+	char text[JSON_TEXT_MAX];
 	json_t *row = NULL;
 	const char *value;
 
 	if (!s->next(ctl, p->arg, at, &row))
 		return false;
 	end_word(name);
-	value = document_value(json_object_get(row, name->at), text);
+	value = json_text(json_object_get(row, name->at), text);
 	*element = offer(value, strlen(value), name->at);
 	json_decref(row);
 	return true;

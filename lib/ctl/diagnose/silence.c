@@ -462,7 +462,7 @@ static void never_heard(struct diagnosis *c)
 		"not be running, may have no QP %u or not have it in RTR, may use another GID type "
 		"(here %s), another GID than it gave to this side or another P_Key, or %s is "
 		"filtered on the path",
-		c->qp->attr.dest_qpn, net_text(c->qp->path.net),
+		c->qp->attr.dest_qpn, net_type_name(c->qp->path.net),
 		v1 ? "EtherType 0x8915" : "UDP port 4791");
 	if (link_local_mix(c))
 		sentence_add(&c->t, "; one of the two GIDs is link-local and the other is not: use "

@@ -10,20 +10,6 @@
 #include "text/row.h"
 #include "text/sentence.h"
 
-static const char *space_of(const struct cm_id *id)
-{
-	switch (id->ps) {
-	case ABI_CM_PS_IPOIB:
-		return "IPOIB";
-	case ABI_CM_PS_TCP:
-		return "TCP";
-	case ABI_CM_PS_UDP:
-		return "UDP";
-	default:
-		return "IB";
-	}
-}
-
 static void put_address(struct row *row, const char *column, const struct abi_cm_addr *a)
 {
 	char ip[GID_TEXT];
@@ -46,7 +32,7 @@ static void begin(struct row *row, const struct cm_id *id)
 	row_begin(row);
 	put_int(row, "session", id->channel->session->number);
 	put_text(row, "program", id->channel->session->program);
-	put_text(row, "space", space_of(id));
+	put_text(row, "space", port_space_name(id->ps));
 }
 
 static bool next_listener(

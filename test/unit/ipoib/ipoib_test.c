@@ -176,8 +176,7 @@ static void from_wire__groups_of_ethernet(void **state)
 	}
 }
 
-/* --- ARP and ND of others ------------------------------------------------------------------------
- */
+/* --- ARP and ND of others ------------------------------------------------------------- */
 
 static void arp__forged(void **state)
 {
@@ -449,8 +448,7 @@ static void flood__of_qpns_of_one_gid(void **state)
 	assert_int_equal(host_count(&l, 0, IPOIB_NO_NEIGH), 0);
 }
 
-/* --- frames of the kernel ------------------------------------------------------------------------
- */
+/* --- frames of the kernel ------------------------------------------------------------- */
 
 static void from_kernel__refuses(void **state)
 {
@@ -490,8 +488,7 @@ static void from_kernel__groups(void **state)
 	assert_memory_equal(ipoib_neigh(l.host[0].s, tx.dest)->addr.gid, mgid, 16);
 }
 
-/* --- packets that wait ---------------------------------------------------------------------------
- */
+/* --- packets that wait ---------------------------------------------------------------- */
 
 /* Each has its limit; the first packets stay, in their order. */
 static void unresolved__waits_within_limits(void **state)
