@@ -243,7 +243,8 @@ int tap_create(struct tap **out, uint32_t index, const struct tap_config *cfg, c
 
 	*out = t;
 	if (!t)
-		return refuse_in(why, why_size, -ENOMEM, "no memory for a tap: free some");
+		return refuse_in(why, why_size, -ENOMEM,
+			"out of memory for the tap netdev: end other programs");
 	t->cfg = *cfg;
 	t->fd = -1;
 	tap_remember_mac(t, cfg->mac);

@@ -115,9 +115,8 @@ static const struct option_row row[] = {
 		"addresses, ARP, ping, TCP"},
 	{"ipoib", required_argument, SECTION_PORT, true, OWN(set_ipoib),
 		"PORT[,name=NAME][,pkey=PKEY][,mtu=BYTES]",
-		"create a kernel netdev NAME (rib0) for IP over InfiniBand on PORT, as RFC 4391 "
-		"has "
-		"it, in the partition of PKEY (0xffff), with an IP MTU of BYTES (2044)"},
+		"create a kernel netdev NAME (rib0) for IP over InfiniBand on PORT (RFC 4391), in "
+		"the partition of PKEY (0xffff), with an IP MTU of BYTES (2044)"},
 	{"gid", required_argument, SECTION_PORT, true, OWN(set_gid), "PORT,IP[,vid=VLAN]",
 		"a static address of PORT"},
 	{"neigh", required_argument, SECTION_PORT, true, OWN(set_neigh), "PORT,IP,MAC",
@@ -522,7 +521,8 @@ void options_help(void)
 	printf("usage: rocid [EAL arguments] -- [options]\n       rocid --config FILE [options]\n  "
 	       "     rocid --check-config [FILE]\n\nRoCE on any DPDK port. EAL arguments choose "
 	       "cores, memory and devices, e.g.\n  rocid -l 1 --no-huge -m 128 --no-pci -- --share "
-	       "eth0\nor they are in the file. Without -l, rocid uses one CPU per worker.\n");
+	       "eth0\nor put them in the file (--config). Without -l, rocid uses one CPU per "
+	       "worker.\n");
 	for (unsigned section = 0; section < SECTION_MAX; section++) {
 		printf("\n%s:\n", title[section]);
 		for (unsigned i = 0; i < ARRAY_SIZE(row); i++)

@@ -46,10 +46,10 @@ static int name_port(
 		}
 	}
 	if (strlen(name) >= sizeof(o->name[0]))
-		return refuse(why, -EINVAL, "'%s' is too long for a port's name", name);
+		return refuse(why, -EINVAL, "port name '%s' is too long: at most %zu characters",
+			name, sizeof(o->name[0]) - 1);
 	if (o->nnames == PORT_MAX)
-		return refuse(why, -EINVAL, "it names another port, but there can be at most %u",
-			PORT_MAX);
+		return refuse(why, -EINVAL, "too many ports: at most %u", PORT_MAX);
 	*port = PORT_MAX + o->nnames;
 	strcpy(o->name[o->nnames], name);
 	snprintf(o->named_by[o->nnames++], sizeof(o->named_by[0]), "%s", by);

@@ -6,12 +6,12 @@
 #include <string.h>
 #include "rib_impl.h"
 
-/* How long a peer is asked for: as long as the kernel asks. */
+/* Time limit for resolving a peer: the kernel's own. */
 #define PATIENCE_MS    3000u
 #define PAUSE_FIRST_MS 1u
 #define PAUSE_LAST_MS  256u
-/* Peers that the kernel is asked for: as many at once, then one per pause. Each is an entry of its
- * table of neighbours for some seconds, and the table has 1,024, for all of the host. */
+/* Neighbour lookups started at once; later ones follow one per BEGIN_PAUSE_MS. Each occupies an
+ * entry of the kernel's neighbour table for some seconds, and the whole host shares 1,024. */
 #define BEGIN_AT_ONCE  32u
 #define BEGIN_PAUSE_MS 10u
 

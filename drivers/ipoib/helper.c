@@ -138,7 +138,7 @@ static void join_and_leave(struct rib *r, struct rib_groups *now, struct rib_gro
 	atomic_store(&r->ngroups, now->n);
 }
 
-/* Nothing changes where the kernel cannot be asked just now. */
+/* If the kernel cannot be queried now, the current state stays. */
 static void follow(struct rib *r, struct rib_groups *joined)
 {
 	static _Thread_local struct rib_groups now;

@@ -127,7 +127,7 @@ static int set_up(struct rib *r, int s, bool fresh)
 	return ioctl(s, SIOCSIFFLAGS, &ifr);
 }
 
-/* The next one is made at home, wherever the one before has been. */
+/* Creates the next netdev in rocid's own namespace, wherever the previous one was moved. */
 static int attach(struct rib *r)
 {
 	const unsigned offload = TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6 | TUN_F_TSO_ECN;

@@ -286,7 +286,7 @@ bool cm_half_room(struct cm *cm, const struct cm_listener *l, const struct cm_pa
 }
 
 /* The request of @p c included. */
-static bool crowded(struct cm *cm, const struct cm_conn *c)
+static bool over_share(struct cm *cm, const struct cm_conn *c)
 {
 	return *half_of(cm, &c->path) > cm->conf.half_open - cm->halves + 1;
 }
@@ -361,7 +361,7 @@ enum cm_rej cm_event(struct cm *cm, struct cm_conn *c, enum cm_event_type type, 
 	if (!c->owned)
 		return 0;
 	if (type == CM_EV_REQ || type == CM_EV_SIDR_REQ)
-		e.crowded = crowded(cm, c);
+		e.over_share = over_share(cm, c);
 	if (mad)
 		e.private_data = cm_bytes(mad, cm_private_field(mad_attr(mad)), &e.private_len);
 	return cm->ops.event(cm->arg, &e);

@@ -77,8 +77,8 @@ struct cm_event {
 	uint32_t id;
 	uint64_t cookie;   /* of the connection; CM_EV_REQ, CM_EV_SIDR_REQ: of the listener */
 	uint32_t listener; /* valid for these two */
-	bool crowded; /* likewise: the peer has its share of half-open connections, so refuse the
-			 request unless the listener's user has few */
+	bool over_share;   /* likewise: the peer has used up its share of half-open connections, so
+			      refuse the request unless the listener's user has few */
 	unsigned reason;
 	const struct cm_path *path;
 	const uint8_t *mad;	     /* the cause; NULL: a timer */
@@ -115,7 +115,7 @@ struct cm_count {
 	uint64_t repeated[CM_ATTRS];   /* retransmitted by a timer */
 	uint64_t duplicates[CM_ATTRS]; /* received again */
 	uint64_t ignored[CM_ATTRS];    /* id, QPN, address or state does not match */
-	uint64_t bad[MAD_VERDICTS];
+	uint64_t bad[MAD_FAULTS];
 	uint64_t refused[CM_REASONS]; /* REJs sent, by reason */
 	uint64_t strangers_limited;
 };

@@ -11,7 +11,7 @@
 
 #define CM_NONE	 UINT32_MAX
 #define CM_PEERS 1024u
-/* A peer's own share of the answers to strangers is this part of them. */
+/* One peer gets at most 1/CM_STRANGER_SHARE of the answers to unknown peers. */
 #define CM_STRANGER_SHARE 16u
 #define CM_TICK_SHIFT	  20u /* 1.05 ms: the protocol has no shorter time */
 #define CM_TIME_MAX	  25u /* 131 s */

@@ -307,7 +307,7 @@ void cm_mad(struct cm *cm, const struct cm_path *from, const uint8_t *mad, size_
 	static void (*const handler[CM_ATTRS])(struct cm_rx *) = {cm_rx_req, rx_mra, rx_rej, rx_rep,
 		rx_rtu, rx_dreq, rx_drep, cm_rx_sidr_req, cm_rx_sidr_rep, rx_lap, cm_ignored};
 	struct cm_rx rx = {cm, from, mad, now};
-	enum mad_verdict v = mad_check(mad, len);
+	enum mad_fault v = mad_check(mad, len);
 
 	cm->count.bad[v]++;
 	if (v != MAD_CM)

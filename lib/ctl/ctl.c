@@ -42,7 +42,7 @@
 #include "worker.h"
 
 /** All state of the control thread. */
-struct house {
+struct ctl_state {
 	struct ctl ctl;
 	struct loop loop;
 	struct net net;
@@ -60,9 +60,9 @@ struct house {
 	bool stopping;
 };
 
-static struct house *house_of(struct ctl *ctl)
+static struct ctl_state *state_of(struct ctl *ctl)
 {
-	return container_of(ctl, struct house, ctl);
+	return container_of(ctl, struct ctl_state, ctl);
 }
 
 /* --- set-up ----------------------------------------------------------------------------- */
@@ -104,7 +104,7 @@ static void make_descriptor_table(void)
 /* The first QPs of a destination had a timeout: their neighbour may have moved. */
 static void late_ready(struct watch *w)
 {
-	struct ctl *ctl = &container_of(w, struct house, late)->ctl;
+	struct ctl *ctl = &container_of(w, struct ctl_state, late)->ctl;
 	uint64_t times;
 	ssize_t n = read(w->fd, &times, sizeof(times));
 
@@ -118,27 +118,27 @@ static void late_ready(struct watch *w)
 		}
 }
 
-static int watch_eventfd(struct house *h, struct watch *w)
+static int watch_eventfd(struct ctl_state *s, struct watch *w)
 {
 	w->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	return w->fd < 0 ? -errno : loop_watch(&h->loop, w);
+	return w->fd < 0 ? -errno : loop_watch(&s->loop, w);
 }
 
-static int open_loop(struct house *h, char why[ABI_SENTENCE_MAX])
+static int open_loop(struct ctl_state *s, char why[ABI_SENTENCE_MAX])
 {
-	int err = loop_open(&h->loop);
+	int err = loop_open(&s->loop);
 
 	if (!err)
-		err = watch_eventfd(h, &h->stopper);
+		err = watch_eventfd(s, &s->stopper);
 	if (!err)
-		err = watch_eventfd(h, &h->late);
+		err = watch_eventfd(s, &s->late);
 	if (!err)
-		err = watch_eventfd(h, &h->sessions.faults);
+		err = watch_eventfd(s, &s->sessions.faults);
 	if (err)
 		return refuse(why, err, "rocid cannot create its event loop: %s", strerror(-err));
-	h->sessions.notifier.late_fd = h->late.fd;
+	s->sessions.notifier.late_fd = s->late.fd;
 	sigbus_notify(
-		h->sessions.faults.fd); /* the loop handles the faults that its handler records */
+		s->sessions.faults.fd); /* the loop handles the faults that its handler records */
 	return 0;
 }
 
@@ -148,20 +148,20 @@ static void stopper_ready(struct watch *w)
 	ssize_t n = read(w->fd, &times, sizeof(times));
 
 	(void)n;
-	container_of(w, struct house, stopper)->stopping = true;
+	container_of(w, struct ctl_state, stopper)->stopping = true;
 }
 
-static void init(struct house *h, const struct ctl_config *cfg)
+static void init(struct ctl_state *s, const struct ctl_config *cfg)
 {
-	h->ctl = (struct ctl){
+	s->ctl = (struct ctl){
 		.dp = cfg->dp,
 		.devices = cfg->devices,
-		.loop = &h->loop,
-		.net = &h->net,
-		.sessions = &h->sessions,
-		.objects = &h->objects,
-		.admin = &h->admin,
-		.counted = &h->counted,
+		.loop = &s->loop,
+		.net = &s->net,
+		.sessions = &s->sessions,
+		.objects = &s->objects,
+		.admin = &s->admin,
+		.counted = &s->counted,
 		.since_ms = loop_now_ms(),
 		.window = cfg->window,
 		.plain_label = cfg->plain_label,
@@ -174,19 +174,19 @@ static void init(struct house *h, const struct ctl_config *cfg)
 		.no_userfaultfd = cfg->no_userfaultfd,
 	};
 	snprintf(
-		h->ctl.device, sizeof(h->ctl.device), "%s", cfg->device[0] ? cfg->device : "roci0");
-	h->loop.epoll = -1;
-	h->net.announce_fd = -1;
-	h->objects.ctl = &h->ctl;
-	h->objects.populated.fd = -1;
-	h->stopper = (struct watch){.fd = -1, .ready = stopper_ready};
-	h->late = (struct watch){.fd = -1, .ready = late_ready};
-	admin_init(&h->admin, &h->ctl);
-	h->objects.dests = &h->dests;
-	h->dests.seed = &h->dest_seed;
-	h->objects.groups = &h->groups;
-	h->objects.migration = &h->migration;
-	migrate_init(&h->migration, cfg->migrate, cfg->shake_ms, (uint64_t)getpid());
+		s->ctl.device, sizeof(s->ctl.device), "%s", cfg->device[0] ? cfg->device : "roci0");
+	s->loop.epoll = -1;
+	s->net.announce_fd = -1;
+	s->objects.ctl = &s->ctl;
+	s->objects.populated.fd = -1;
+	s->stopper = (struct watch){.fd = -1, .ready = stopper_ready};
+	s->late = (struct watch){.fd = -1, .ready = late_ready};
+	admin_init(&s->admin, &s->ctl);
+	s->objects.dests = &s->dests;
+	s->dests.seed = &s->dest_seed;
+	s->objects.groups = &s->groups;
+	s->objects.migration = &s->migration;
+	migrate_init(&s->migration, cfg->migrate, cfg->shake_ms, (uint64_t)getpid());
 }
 
 static int choose_epoch(struct sessions *all, char why[ABI_SENTENCE_MAX])
@@ -200,19 +200,19 @@ static int choose_epoch(struct sessions *all, char why[ABI_SENTENCE_MAX])
 		   : 0;
 }
 
-static int start(struct house *h, char why[ABI_SENTENCE_MAX])
+static int start(struct ctl_state *s, char why[ABI_SENTENCE_MAX])
 {
-	int err = news_open(&h->news, &h->ctl);
+	int err = news_open(&s->news, &s->ctl);
 
 	if (!err)
-		err = notifier_start(&h->sessions.notifier);
+		err = notifier_start(&s->sessions.notifier);
 	if (err)
 		return refuse(
 			why, err, "rocid cannot start its control thread: %s", strerror(-err));
 	return 0;
 }
 
-/* rocid serves without it, too. */
+/* Not fatal: rocid works without it. */
 static void open_sysfs(struct ctl *ctl)
 {
 	char why[ABI_SENTENCE_MAX];
@@ -223,17 +223,17 @@ static void open_sysfs(struct ctl *ctl)
 			why);
 }
 
-static int open_all(struct house *h, const struct ctl_config *cfg, char why[ABI_SENTENCE_MAX])
+static int open_all(struct ctl_state *s, const struct ctl_config *cfg, char why[ABI_SENTENCE_MAX])
 {
-	struct ctl *ctl = &h->ctl;
-	int err = open_loop(h, why);
+	struct ctl *ctl = &s->ctl;
+	int err = open_loop(s, why);
 
 	if (!err)
-		err = choose_epoch(&h->sessions, why);
+		err = choose_epoch(&s->sessions, why);
 	if (!err)
-		err = objects_init(&h->objects, ctl, why);
+		err = objects_init(&s->objects, ctl, why);
 	if (!err)
-		err = net_open(&h->net, cfg, why);
+		err = net_open(&s->net, cfg, why);
 	if (!err)
 		err = server_open(ctl, cfg, why);
 	if (!err)
@@ -242,33 +242,33 @@ static int open_all(struct house *h, const struct ctl_config *cfg, char why[ABI_
 		err = admin_open(ctl, cfg, why);
 	if (!err)
 		err = telemetry_open(ctl, why);
-	return err ? err : start(h, why);
+	return err ? err : start(s, why);
 }
 
 int ctl_start(struct ctl **out, const struct ctl_config *cfg, char why[ABI_SENTENCE_MAX])
 {
-	struct house *h = object_alloc(sizeof(*h));
+	struct ctl_state *s = object_alloc(sizeof(*s));
 	int err;
 
 	*out = NULL;
-	if (!h)
+	if (!s)
 		return refuse_memory(why);
-	raise_descriptor_limit(&h->sessions.fd_max); /* before quota_init() counts descriptors */
+	raise_descriptor_limit(&s->sessions.fd_max); /* before quota_init() counts descriptors */
 	make_descriptor_table();
-	init(h, cfg);
-	quota_init(&h->sessions.quota, &cfg->limits);
-	err = sessions_init(&h->sessions, &h->ctl, &connection_ops, objects_event_source);
-	h->ctl.failures = failures_create(&diagnose_ops);
-	h->ctl.connections = connections_create(&h->ctl);
-	if (err || !h->ctl.failures || !h->ctl.connections)
+	init(s, cfg);
+	quota_init(&s->sessions.quota, &cfg->limits);
+	err = sessions_init(&s->sessions, &s->ctl, &connection_ops, objects_event_source);
+	s->ctl.failures = failures_create(&diagnose_ops);
+	s->ctl.connections = connections_create(&s->ctl);
+	if (err || !s->ctl.failures || !s->ctl.connections)
 		err = refuse_memory(why);
 	else
-		err = open_all(h, cfg, why);
+		err = open_all(s, cfg, why);
 	if (err) {
-		ctl_destroy(&h->ctl);
+		ctl_destroy(&s->ctl);
 		return err;
 	}
-	*out = &h->ctl;
+	*out = &s->ctl;
 	return 0;
 }
 
@@ -297,7 +297,7 @@ static int run_timers(struct ctl *ctl)
 	return lookups_poll(ctl) ? 0 : wait;
 }
 
-/* rocid serves without it, too.  @return false: QP1 is left to programs. */
+/* Not fatal: rocid works without it.  @return false: QP1 is left to programs. */
 static bool open_cm(struct ctl *ctl)
 {
 	char why[ABI_SENTENCE_MAX];
@@ -315,15 +315,15 @@ static bool open_cm(struct ctl *ctl)
  * that a queue of commands waits for one background step, not for one per command. */
 int ctl_run(struct ctl *ctl)
 {
-	struct house *h = house_of(ctl);
+	struct ctl_state *s = state_of(ctl);
 	uint64_t due = 0; /* the next background step, in ns, even if commands are pending */
 	bool idle = true;
 	int wait = -1;
 
-	h->stopping = false;
+	s->stopping = false;
 	if (ctl->cm && !open_cm(ctl)) /* it needs workers that run */
 		ctl->cm = false;
-	while (!h->stopping) {
+	while (!s->stopping) {
 		uint64_t begin = loop_now_ns();
 		int n;
 
@@ -344,7 +344,7 @@ void ctl_stop(struct ctl *ctl)
 {
 	uint64_t one = 1;
 	int saved = errno; /* we may be in a signal handler */
-	ssize_t n = write(house_of(ctl)->stopper.fd, &one, sizeof(one));
+	ssize_t n = write(state_of(ctl)->stopper.fd, &one, sizeof(one));
 
 	(void)n; /* a full counter is set already */
 	errno = saved;
@@ -352,28 +352,28 @@ void ctl_stop(struct ctl *ctl)
 
 void ctl_destroy(struct ctl *ctl)
 {
-	struct house *h;
+	struct ctl_state *s;
 
 	if (!ctl)
 		return;
-	h = house_of(ctl);
+	s = state_of(ctl);
 	sysfs_close(ctl);
 	server_close(ctl);
 	admin_close(ctl);
 	telemetry_close(ctl);
 	admin_captures_close(ctl);
 	connections_close(ctl->connections);
-	sessions_close(&h->sessions);
+	sessions_close(&s->sessions);
 	admin_traces_close(ctl);
 	sigbus_notify(-1);
-	sessions_destroy(&h->sessions);
-	net_close(&h->net, ctl->dp);
-	objects_destroy(&h->objects);
-	loop_unwatch(&h->loop, &h->sessions.faults);
-	loop_unwatch(&h->loop, &h->stopper);
-	loop_unwatch(&h->loop, &h->late);
-	loop_close(&h->loop);
+	sessions_destroy(&s->sessions);
+	net_close(&s->net, ctl->dp);
+	objects_destroy(&s->objects);
+	loop_unwatch(&s->loop, &s->sessions.faults);
+	loop_unwatch(&s->loop, &s->stopper);
+	loop_unwatch(&s->loop, &s->late);
+	loop_close(&s->loop);
 	failures_destroy(ctl->failures);
 	connections_destroy(ctl->connections);
-	free(h);
+	free(s);
 }

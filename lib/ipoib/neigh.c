@@ -35,7 +35,8 @@ static struct list *gid_bucket(struct neigh_table *t, const uint8_t gid[16])
 	return &t->gid[hash_words(&t->seed, gid, GID_WORDS) % NEIGH_BUCKETS];
 }
 
-/* Stored as the words that are hashed: a load of what two stores wrote would wait for both. */
+/* Writes the key as the 32-bit words that hash_words() reads: a load that spans two recent stores
+ * cannot be forwarded and stalls. */
 static struct list *mac_bucket(struct neigh_table *t, const uint8_t mac[6])
 {
 	uint32_t key[MAC_WORDS];

@@ -5,6 +5,7 @@
 #include "admin/command.h"
 #include "admin/form.h"
 #include "admin/inject_qp.h"
+#include "json_text.h"
 #include "limits.h"
 #include "text/fault.h"
 #include "text/row.h"

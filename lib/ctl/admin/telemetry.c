@@ -12,6 +12,7 @@
 #include "admin/telemetry.h"
 #include "bits.h"
 #include "config/parts.h"
+#include "json_text.h"
 #include "list.h"
 #include "loop/loop.h"
 #include "number.h"

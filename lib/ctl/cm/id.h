@@ -185,12 +185,12 @@ void lookup_cancel(struct cm_id *id);
 /** Ends some of those whose time is over at @p now (ns).  @return whether there may be more. */
 bool lookups_expire(struct connections *all, uint64_t now);
 
-/* why.c */
+/* explain.c */
 
 /** Writes a sentence for a REJ of @p id, or for a peer that did not answer. */
-void why_rejected(const struct cm_id *id, unsigned reason, char *to, size_t size);
-void why_no_service(const struct cm_id *id, unsigned status, char *to, size_t size);
-void why_unreachable(const struct cm_id *id, unsigned message, char *to, size_t size);
+void explain_rejected(const struct cm_id *id, unsigned reason, char *to, size_t size);
+void explain_no_service(const struct cm_id *id, unsigned status, char *to, size_t size);
+void explain_unreachable(const struct cm_id *id, unsigned message, char *to, size_t size);
 
 /* connect.c */
 

@@ -295,7 +295,7 @@ static bool local_gone(struct diagnosis *c, const struct gone_qp *gone)
 	if (gone->time_ms > c->time_ms)
 		return false;
 	c->rule = "VAL-03";
-	sentence_add(&c->t, "That QP, of this rocid too, was removed at %s: its program %s",
+	sentence_add(&c->t, "That QP, also on this rocid, was removed at %s: its program %s",
 		time_text(gone->time_ms, at), gone->how);
 	return true;
 }

@@ -124,8 +124,8 @@ static json_t *summary(struct ctl *ctl, const struct argument arg[])
 	put_int(&row, "waiting", cm_half_open(all->cm));
 	put_int(&row, "ids", all->ids.used);
 	put_int(&row, "strangers_limited", (int64_t)n->strangers_limited);
-	for (unsigned i = MAD_CM + 1; i < MAD_VERDICTS; i++)
-		put_int(&row, mad_verdict_name((enum mad_verdict)i), (int64_t)n->bad[i]);
+	for (unsigned i = MAD_CM + 1; i < MAD_FAULTS; i++)
+		put_int(&row, mad_fault_name((enum mad_fault)i), (int64_t)n->bad[i]);
 	put_int(&row, "unresolved", (int64_t)all->gsi.unresolved);
 	put_int(&row, "send_queue_full", (int64_t)all->gsi.full);
 	put_int(&row, "strange", (int64_t)all->gsi.strange);

@@ -31,7 +31,7 @@ static const char *cause_of(unsigned reason)
 	case CM_REJ_INVALID_MTU:
 		return "the peer does not accept the path MTU: give both ports the same MTU";
 	default:
-		return "see IBA 12.6.7.2 for the reason";
+		return "IBA 12.6.7.2 lists the reason codes";
 	}
 }
 
@@ -42,7 +42,7 @@ static void nobody_listens(const struct cm_id *id, const char *ip, char *to, siz
 		port_space_name(id->ps), id->remote.port, ip);
 }
 
-void why_rejected(const struct cm_id *id, unsigned reason, char *to, size_t size)
+void explain_rejected(const struct cm_id *id, unsigned reason, char *to, size_t size)
 {
 	char ip[GID_TEXT];
 
@@ -59,7 +59,7 @@ void why_rejected(const struct cm_id *id, unsigned reason, char *to, size_t size
 			id->remote.port, reason, cause_of(reason));
 }
 
-void why_no_service(const struct cm_id *id, unsigned status, char *to, size_t size)
+void explain_no_service(const struct cm_id *id, unsigned status, char *to, size_t size)
 {
 	char ip[GID_TEXT];
 
@@ -73,7 +73,7 @@ void why_no_service(const struct cm_id *id, unsigned status, char *to, size_t si
 			ip, id->remote.port, status);
 }
 
-void why_unreachable(const struct cm_id *id, unsigned message, char *to, size_t size)
+void explain_unreachable(const struct cm_id *id, unsigned message, char *to, size_t size)
 {
 	const char *name = cm_attr_name(message);
 	char ip[GID_TEXT];
