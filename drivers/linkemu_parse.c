@@ -163,7 +163,7 @@ bool linkemu_fits(const struct linkemu_config *cfg, uint16_t queues, char *why, 
 		return true;
 	snprintf(why, why_size,
 		"an emulated link with a rate is one queue, but the port has %u receive queues: "
-		"make it with one, or use --workers 1",
+		"create it with one, or use --workers 1",
 		queues);
 	return false;
 }

@@ -255,7 +255,7 @@ int tap_create(struct tap **out, uint32_t index, const struct tap_config *cfg, c
 		name, BUFFERS, 0, 0, RTE_PKTMBUF_HEADROOM + MBUF_ROOM, cfg->socket);
 	if (!t->pool)
 		return refuse_in(why, why_size, -ENOMEM,
-			"no memory for the packet buffers of %s: give EAL more with -m MB",
+			"out of memory for the packet buffers of %s: give EAL more with -m MB",
 			cfg->name);
 	err = make_netdev(t, why, why_size);
 	if (err)

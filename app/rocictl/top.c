@@ -138,7 +138,7 @@ static bool look(struct top *t, const char *socket, char why[ASK_WHY])
 		snprintf(why, ASK_WHY, "%s", error);
 	else if (!top_look(t, document, now_s()))
 		snprintf(why, ASK_WHY,
-			"no memory: show fewer queue pairs with `rocictl show traffic`");
+			"out of memory: show fewer queue pairs with `rocictl show traffic`");
 	else
 		why[0] = '\0';
 	ok = !why[0];

@@ -108,7 +108,7 @@ static int netdev_name(char *to, size_t size, const char *name, char why[VALUE_M
 {
 	if (strpbrk(name, "/:% \t\n") || !strcmp(name, ".") || !strcmp(name, ".."))
 		return refuse(why, -EINVAL,
-			"'%s' is no name of a netdev: use letters, digits, - and _", name);
+			"'%s' is not a netdev name: use letters, digits, - and _", name);
 	return copy_text(to, size, name, "the netdev's name", why);
 }
 

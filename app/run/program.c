@@ -21,7 +21,7 @@
 #define PATH_DEFAULT "/bin:/usr/bin"
 #define RIGHTS	     "security.capability"
 
-#define WITHOUT "It runs, and finds no device of Rocinante: "
+#define WITHOUT "It runs but finds no device of Rocinante: "
 
 /* --- finding it ------------------------------------------------------------------------------- */
 

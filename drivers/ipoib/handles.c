@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Address handles. The port's kernel resolves the GIDs of peers, several at a time: rocid says at
- * once whether it has found one (ABI_AH_AT_ONCE) and is asked again after a pause. So those who
- * claim to be where nobody answers, for which the kernel waits for seconds, delay nobody else. */
+/* Address handles. The kernel resolves the GIDs of peers, several at a time: rocid reports at once
+ * whether one is resolved (ABI_AH_AT_ONCE) and is asked again after a pause. So addresses that
+ * nobody answers for, on which the kernel waits for seconds, delay no other peer. */
 #include <errno.h>
 #include <string.h>
 #include "rib_impl.h"
@@ -50,7 +50,7 @@ static void groups(struct rib *r)
 		answer(r, &job, rib_handle(r, job.ask.gid));
 }
 
-/* Of too many the one that was asked for longest has no answer. */
+/* If there are too many, the oldest lookup is given up. */
 static struct rib_wanted *make_room(struct rib *r, struct rib_asking *a)
 {
 	struct rib_wanted *oldest = &a->wanted[0];
@@ -64,7 +64,7 @@ static struct rib_wanted *make_room(struct rib *r, struct rib_asking *a)
 	return oldest;
 }
 
-/* The youngest first: a flood of claims delays those least who come in its middle. */
+/* Newest first: then a flood of claims delays real peers that arrive during it the least. */
 static void begin(struct rib *r, struct rib_asking *a, uint64_t now)
 {
 	struct rib_job job;

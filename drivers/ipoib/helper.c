@@ -9,8 +9,9 @@
 #include "bits.h"
 #include "rib_impl.h"
 
-/* Where the kernel does not tell of memberships they are read again and again. So are the hosts of
- * a bridge: each packet may be of another, and none may make the port join and leave groups faster.
+/* Memberships are polled if the kernel does not announce them. So are the hosts of a bridge: each
+ * packet may be from another host, and none may make the port join and leave groups faster than
+ * this.
  */
 #define READ_MS 1000
 /* Changes that follow each other within this time are read together: whoever changes netdevs
@@ -166,7 +167,7 @@ static void drain(int fd)
 		;
 }
 
-/* @return whether the kernel told of a change. */
+/* @return whether the kernel announced a change. */
 static bool rest(struct rib *r, const struct mnl_socket *nl, int ms)
 {
 	struct pollfd p[] = {{.fd = r->wake_helper, .events = POLLIN},

@@ -104,7 +104,8 @@ struct arena_stats {
 };
 struct arena_stats arena_stats(void);
 
-/** Allowed means as bits 1 << enum arena_writers. For tests; set before the first registration. */
+/** Allowed mechanisms, as bits 1 << enum arena_writers. For tests; set before the first
+ * registration. */
 extern unsigned arena_means;
 
 #endif

@@ -18,7 +18,7 @@
 
 #define THREADS_MAX 4096u
 #define PAUSE_NS    20000
-#define LOOK_NS	    5000000 /* before that, do not examine why a thread is late */
+#define LOOK_NS	    5000000 /* minimum wait before examining why a thread is late */
 
 /* Give up on a thread that sleeps with the signal blocked after this many looks, but wait longer
  * for one that lacks a CPU, perhaps within pthread_create() or fork(). */
@@ -285,7 +285,7 @@ static enum thread_absence worst(const struct stop_scan *c)
 	for (unsigned i = 0; (i = next_absent(i, c->pid)) < lot.n; i++) {
 		enum thread_absence why = thread_absence(c->dir, lot.tid[i], lot.sig);
 
-		/* One that blocks the signal may sleep by now. */
+		/* A thread that blocks the signal may be asleep by now. */
 		lot.sleeps[i] = c->sleepers && thread_sleeps(c->dir, lot.tid[i], &lot.switches[i]);
 		if (why > most && !lot.sleeps[i])
 			most = why;

@@ -90,7 +90,7 @@ struct cm_event {
 struct cm_ops {
 	void (*send)(void *arg, const struct cm_path *to, const uint8_t mad[MAD_LEN]);
 	/** @return 0. For CM_EV_REQ and CM_EV_SIDR_REQ also the reason to refuse the request:
-	 * nothing of it is kept then, and the answer is one to a stranger. */
+	 * then no state is kept, and the answer counts as one to an unknown peer. */
 	enum cm_rej (*event)(void *arg, const struct cm_event *e);
 };
 

@@ -52,7 +52,7 @@ struct cm_conn {
 	uint8_t max_retries;
 	uint8_t init_depth, resp_res; /* the peer's offer, later the agreed values */
 	uint8_t mtu, retry_count, rnr_retry, ack_timeout, remote_timeout;
-	uint8_t own_timeout; /* as the peer's REQ says, which it repeats after that */
+	uint8_t own_timeout; /* from the peer's REQ: when it repeats the REQ */
 	bool owned;
 	bool half;    /* its program has not answered the request */
 	bool unheard; /* its program has not received the event: in the backlog */

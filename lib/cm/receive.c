@@ -74,7 +74,8 @@ static struct cm_conn *rejected_by_guid(struct cm_rx *rx)
 		cm_get(rx->mad, CM_F_REJ_ARI_LEN) < sizeof(guid))
 		return NULL;
 	c = cm_index_find(rx->cm, CM_BY_REMOTE_ID, guid, get_be32(rx->mad + O_LOCAL_ID), rx->from);
-	/* A connected peer knows both ids, so one who gives only one is somebody else (SEC-03). */
+	/* A connected peer knows both ids, so a message with only one comes from another host
+	 * (SEC-03). */
 	return c && c->state < CM_ESTABLISHED ? c : NULL;
 }
 

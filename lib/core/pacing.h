@@ -72,7 +72,7 @@ struct limiter {
 	/* An algorithm that needs ACKs has another one beside it, for packets that have none. */
 	bool unacked;		    /* `cc` is for those */
 	bool turns;		    /* the QP sends both */
-	bool detours;		    /* it takes another path as soon as it may */
+	bool detours;		    /* changes to another path when that is allowed */
 	struct limiter_aside aside; /* the other one, meanwhile */
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file cut.h
- * Frames of the kernel whose checksums, and whose TCP segments, are left to the netdev: segments of
- * the link's MTU (IPB-13) with right checksums. The kernel describes a frame by struct
+ * Segmentation and checksums of frames whose TCP segments and checksums the kernel leaves to the
+ * netdev: segments fit the link's MTU (IPB-13). The kernel describes a frame by struct
  * virtio_net_hdr (virtio 1.2, 5.1.6).
  */
 #ifndef IPOIB_CUT_H
@@ -17,7 +17,7 @@ struct virtio_net_hdr;
 struct cut {
 	uint8_t *frame;
 	uint32_t len;
-	uint32_t head; /* octets before the payload; the whole frame when it is not to be cut */
+	uint32_t head; /* octets before the payload; the whole frame if it is not segmented */
 	uint32_t l4;   /* where TCP begins */
 	uint32_t at;   /* payload that has left */
 	uint32_t each; /* payload of a segment */
@@ -25,7 +25,7 @@ struct cut {
 };
 
 /**
- * Checks a frame, and completes its checksum unless it is to be cut.
+ * Checks a frame, and completes its checksum unless it will be segmented.
  * @param mtu  of the link: no segment has a longer IP packet
  * @return false: the header contradicts the frame, which is to be dropped.
  */

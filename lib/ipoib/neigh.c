@@ -131,7 +131,7 @@ struct neigh *neigh_of_ip(
 	return NULL;
 }
 
-/* FNV-1a: the MAC must be the same after a restart, so no seed. */
+/* FNV-1a, without a seed: the MAC must be the same after a restart. */
 static uint32_t hash24(const uint8_t *p, unsigned n)
 {
 	uint64_t hash = 0xCBF29CE484222325ull;
@@ -150,7 +150,7 @@ void neigh_mac(uint8_t mac[6], const struct ipoib_addr *a)
 	both = (uint64_t)hash24(a->gid, sizeof(a->gid)) << 24 | hash24(key, sizeof(key));
 	put_be16(mac, (uint16_t)(both >> 32));
 	put_be32(mac + 2, (uint32_t)both);
-	mac[0] = (uint8_t)((mac[0] & ~1) | 2); /* locally administered, of one station */
+	mac[0] = (uint8_t)((mac[0] & ~1) | 2); /* locally administered, unicast */
 }
 
 struct neigh *neigh_add(struct neigh_table *t, const struct ipoib_addr *a, const uint8_t mac[6])
@@ -182,7 +182,7 @@ struct neigh *neigh_oldest(struct neigh_table *t)
 	return list_empty(&t->free) ? container_of(from->next, struct neigh, age) : NULL;
 }
 
-/* Whether @p a is of less use than @p b. */
+/* Whether @p a should be evicted before @p b. */
 static bool is_worse(const struct neigh *a, const struct neigh *b)
 {
 	return a->sent != b->sent ? !a->sent : a->heard < b->heard;

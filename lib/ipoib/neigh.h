@@ -19,14 +19,14 @@
 #define NEIGH_BUCKETS 1024u
 #define NEIGH_PER_GID 16u
 #define NEIGH_IPS     4u
-#define NEIGH_MAC_GID 3u /* octets of a MAC that are of the GID alone */
+#define NEIGH_MAC_GID 3u /* octets of a MAC that depend on the GID only */
 
 /** States of RFC 4861 7.3.2. */
 enum neigh_state {
 	NEIGH_INCOMPLETE, /**< no address handle yet: packets wait */
-	NEIGH_REACHABLE,  /**< it was heard lately, or is a group */
-	NEIGH_STALE,	  /**< it was not, and nothing was sent since */
-	NEIGH_PROBE,	  /**< it was not, but packets are sent: it is asked again (IPB-16) */
+	NEIGH_REACHABLE,  /**< heard recently, or a group */
+	NEIGH_STALE,	  /**< not heard recently, and nothing sent since */
+	NEIGH_PROBE,	  /**< not heard recently, but packets are sent: it is probed (IPB-16) */
 };
 
 struct neigh {
@@ -43,9 +43,9 @@ struct neigh {
 	uint8_t asked4, asked6; /* probes so far, by family */
 	uint8_t probes;		/* without an answer */
 	uint8_t waiting;	/* packets */
-	uint32_t serial;	/* of the entry: a place is used again */
+	uint32_t serial;	/* of the entry: slots are reused */
 	uint64_t heard;		/* when it was last heard */
-	uint64_t due;		/* PROBE: when to ask; INCOMPLETE: not before this */
+	uint64_t due; /* PROBE: when to probe; INCOMPLETE: earliest time of the next lookup */
 	struct list by_gid, by_mac;
 	struct list age;     /* neigh_table.fresh or .sent, the oldest first */
 	struct list job;     /* ipoib.asks or .ready or .probing */
@@ -71,22 +71,22 @@ struct neigh *neigh_another(struct neigh_table *t, const struct neigh *n);
 
 struct neigh *neigh_of_mac(struct neigh_table *t, const uint8_t mac[6]);
 
-/** @p n claims @p ip; of each family the latest NEIGH_IPS are known. */
+/** @p n claims @p ip; the latest NEIGH_IPS of each family are kept. */
 void neigh_claim(struct neigh *n, const uint8_t *ip, unsigned ip_len);
 
 /** @return a peer with this GID, and any QPN, that claimed @p ip, or NULL. */
 struct neigh *neigh_of_ip(
 	struct neigh_table *t, const uint8_t gid[16], const uint8_t *ip, unsigned ip_len);
 
-/** Makes an entry, INCOMPLETE. The place must be free: neigh_oldest(), neigh_remove(). @param mac
+/** Makes an entry, INCOMPLETE. There must be room: neigh_oldest(), neigh_remove(). @param mac
  *  that no other has; NULL: a group. */
 struct neigh *neigh_add(struct neigh_table *t, const struct ipoib_addr *a, const uint8_t mac[6]);
 
-/** @return the entry to give up for another, NULL while there is room. */
+/** @return the entry to evict for another, NULL while there is room. */
 struct neigh *neigh_oldest(struct neigh_table *t);
 
-/** @return the peer to give up for another with this GID, NULL while there are less than
- *  NEIGH_PER_GID. */
+/** @return the peer to evict for another with this GID, NULL while there are fewer than
+ * NEIGH_PER_GID. */
 struct neigh *neigh_surplus(struct neigh_table *t, const uint8_t gid[16]);
 
 void neigh_remove(struct neigh_table *t, struct neigh *n);
@@ -97,8 +97,8 @@ void neigh_rebind(struct neigh *n, uint32_t qpn);
 /** @p n was used just now. */
 void neigh_touch(struct neigh_table *t, struct neigh *n);
 
-/** The MAC of an address, unless another has it: locally administered, and always the same.
- *  The first NEIGH_MAC_GID octets are those of all QPNs of the GID. */
+/** The MAC of an address, unless another address has it: locally administered, and always the same.
+ * All QPNs of a GID share the first NEIGH_MAC_GID octets. */
 void neigh_mac(uint8_t mac[6], const struct ipoib_addr *a);
 
 #endif

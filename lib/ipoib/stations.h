@@ -54,7 +54,7 @@ struct station_table {
 
 void station_init(struct station_table *t, const struct hash_seed *seed, const uint8_t own[6]);
 
-/** The netdev has another MAC; its addresses go with it. */
+/** The netdev has a new MAC; its addresses move to it. */
 void station_set_own(struct station_table *t, const uint8_t own[6]);
 
 /** @p mac claims @p ip by ARP or ND; multicast and null addresses and MACs are ignored.

@@ -213,7 +213,7 @@ static uint32_t find(uintptr_t addr)
 	return 0;
 }
 
-/* Without transparent huge pages: the first write would clear one of them. */
+/* Without transparent huge pages: otherwise the first write would clear a whole one. */
 static bool map_zeroes(uintptr_t base, size_t size)
 {
 	void *p = mmap((void *)base, size, PROT_READ | PROT_WRITE,

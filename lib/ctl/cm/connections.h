@@ -19,8 +19,8 @@ struct ctl;
 struct session;
 struct session_ops;
 
-/** The backlog of a program that specifies none, and the maximum: a peer and a user may have as
- *  many requests unanswered, see cm_half_room() and CM_REQUEST_MAX. */
+/** The backlog of a program that specifies none, and the maximum: a peer and a user may have that
+ * many unanswered requests, see cm_half_room() and CM_REQUEST_MAX. */
 #define CM_BACKLOG_DEFAULT 10240u
 /** Minimum backlog: a batch of REQs can arrive before the program is scheduled. */
 #define CM_BACKLOG_MIN GSI_ROUND

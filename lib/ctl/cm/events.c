@@ -311,8 +311,8 @@ enum cm_rej connections_event(void *arg, const struct cm_event *e)
 	if (!id || id->conn != e->id || id->channel->session->ending)
 		return 0;
 	id_answered(id);
-	/* Nothing of a request that no program has read may outlast it: it left the backlog, so a
-	 * peer could otherwise take all that the listener's user may have. */
+	/* A request that no program has read must be released completely: it has left the backlog,
+	 * so a peer could otherwise use up the quota of the listener's user. */
 	if (e->type == CM_EV_REJECTED && id->request)
 		all->withdrawn = id;
 	else

@@ -114,7 +114,7 @@ void id_drop_events(struct cm_id *id);
 
 /* end.c */
 
-/** Ids per step of what is done for many. */
+/** Ids per step of an operation on many ids. */
 #define CM_STEP 64u
 
 /** Destroys it in any state; the peer is notified. */
@@ -123,7 +123,7 @@ void id_destroy(struct cm_id *id);
 /** Destroys the channel and its ids. */
 void channel_destroy(struct cm_channel *ch);
 
-/** @p s is ending: its listeners hear nothing any more. */
+/** @p s is ending: its listeners accept nothing any more. */
 void channels_give_up(struct session *s);
 
 /** Destroys some of its ids and channels.  @return false if none is left. */

@@ -9,7 +9,7 @@
 /* If you add a reason to drop.h, it needs a row here. */
 static const char *const means[DROP_MAX] = {
 	[DROP_NOT_ROCE] = "neither RoCEv1 nor RoCEv2: other traffic, harmless",
-	[DROP_ETH_SHORT] = "shorter than an Ethernet header: a faulty link or sender",
+	[DROP_ETH_SHORT] = "shorter than an Ethernet header: the link or the sender is faulty",
 	[DROP_VLAN_STACKED] = "two VLAN tags: configure the switch to remove the outer one",
 	[DROP_IP_VERSION] = "the IP version does not match the EtherType: the sender is faulty",
 	[DROP_IP4_IHL] = "IPv4 options, which RoCE does not allow: harmless if it is IGMP or other "

@@ -310,7 +310,7 @@ static bool local_state(struct diagnosis *c, const struct qp *peer)
 		return false;
 	if (atomic_load_explicit(&n->known, memory_order_acquire) && n->time > c->n->time)
 		return false;
-	sentence_add(&c->t, "That QP, of this rocid too, is in %s: %s", qp_state_name(state),
+	sentence_add(&c->t, "That QP, also on this rocid, is in %s: %s", qp_state_name(state),
 		state == ABI_QPS_ERR ? "`rocictl show errors` says why it failed"
 				     : "modify it to RTR before this one sends");
 	c->rule = "VAL-06";
@@ -337,7 +337,7 @@ static bool local_drop(struct diagnosis *c, const struct qp_obj *peer)
 	if (!drop_of_qp(c->ctl, peer, true, of_this_qp, c, &why, &n))
 		return false;
 	diagnose_drop(&t, c->ctl, peer, why, &n);
-	sentence_add(&c->t, "That QP, of this rocid too, dropped the packets: %s", text);
+	sentence_add(&c->t, "That QP, also on this rocid, dropped the packets: %s", text);
 	c->rule = drop_rule(why);
 	return true;
 }
