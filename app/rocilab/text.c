@@ -34,11 +34,13 @@ static const struct {
 
 bool text_number(const char *text, enum unit unit, double *value)
 {
-	const char *end = text;
+	bool negative = *text == '-'; /* slopes fall, too */
+	const char *end = text + negative;
 	double v;
 
 	if (strpbrk(text, "xXpP") || !take_decimal(&end, &v))
 		return false;
+	v = negative ? -v : v;
 	for (const struct suffix *s = units[unit].suffixes; s->name; s++) {
 		if (!strcmp(end, s->name)) {
 			*value = v * s->factor;
