@@ -151,7 +151,7 @@ int linkemu_parse(struct linkemu_config *cfg, const char *text, char *why, unsig
 	if (!cfg->rate && (cfg->aqm.limit || cfg->aqm.kmax || cfg->aqm.ingress)) {
 		snprintf(why, why_size,
 			"queue, red and mark need a rate, such as rate=1G: "
-			"nothing waits in front of a link without one");
+			"a link without a rate never queues");
 		return -EINVAL;
 	}
 	return 0;
@@ -163,7 +163,7 @@ bool linkemu_fits(const struct linkemu_config *cfg, uint16_t queues, char *why, 
 		return true;
 	snprintf(why, why_size,
 		"an emulated link with a rate is one queue, but the port has %u receive queues: "
-		"make it with one, or use --workers 1",
+		"create it with one, or use --workers 1",
 		queues);
 	return false;
 }

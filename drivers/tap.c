@@ -243,7 +243,8 @@ int tap_create(struct tap **out, uint32_t index, const struct tap_config *cfg, c
 
 	*out = t;
 	if (!t)
-		return refuse_in(why, why_size, -ENOMEM, "no memory for a tap: free some");
+		return refuse_in(why, why_size, -ENOMEM,
+			"out of memory for the tap netdev: end other programs");
 	t->cfg = *cfg;
 	t->fd = -1;
 	tap_remember_mac(t, cfg->mac);
@@ -254,7 +255,7 @@ int tap_create(struct tap **out, uint32_t index, const struct tap_config *cfg, c
 		name, BUFFERS, 0, 0, RTE_PKTMBUF_HEADROOM + MBUF_ROOM, cfg->socket);
 	if (!t->pool)
 		return refuse_in(why, why_size, -ENOMEM,
-			"no memory for the packet buffers of %s: give EAL more with -m MB",
+			"out of memory for the packet buffers of %s: give EAL more with -m MB",
 			cfg->name);
 	err = make_netdev(t, why, why_size);
 	if (err)

@@ -44,7 +44,7 @@ void unstick_watch(struct unstick *u, const char *netdev);
 void unstick_forget(struct unstick *u);
 
 /**
- * Makes the kernel send the frames in the rings, and empties those that it refuses.
+ * Makes the kernel send the frames in the rings, and empties rings whose frames it refuses.
  * @return milliseconds after which to do so again.
  */
 int unstick_poll(struct unstick *u, uint64_t now_ms);

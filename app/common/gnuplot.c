@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "bits.h"
 #include "gnuplot.h"
 
 #define PROGRAM "gnuplot"
@@ -43,13 +44,27 @@ void gnuplot_string(FILE *f, const char *text)
 	fputc('\'', f);
 }
 
+/* The colours alternate between dark and light, and each curve has its own point shape, so that
+ * curves differ in grey, too. test/bench/plots.py has the same list. */
+static void put_linetypes(FILE *f)
+{
+	static const char *const colour[] = {"000000", "e69f00", "0050a0", "56b4e9", "8b1a1a",
+		"3cb371", "6a3d9a", "cc79a7", "005f4b", "b8860b", "7f7f7f", "d55e00"};
+	static const unsigned shape[ARRAY_SIZE(colour)] = {7, 4, 9, 6, 5, 8, 13, 10, 11, 12, 2, 1};
+	static const unsigned dash[] = {1, 2, 4};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(colour); i++)
+		fprintf(f, "set linetype %u lw 2 lc rgb '#%s' pt %u ps 0.6 dt %u\n", i + 1,
+			colour[i], shape[i], dash[i % ARRAY_SIZE(dash)]);
+	fprintf(f, "set linetype cycle %zu\n", ARRAY_SIZE(colour));
+}
+
 void gnuplot_svg(FILE *f, const char *path)
 {
-	/* its fifth colour is yellow, which is invisible on white */
-	fputs("set terminal svg size 720,430 dynamic enhanced font 'sans,14' background 'white'\n"
-	      "set linetype 5 lc rgb '#8c564b'\n"
-	      "set output ",
+	fputs("set terminal svg size 720,430 dynamic enhanced font 'sans,14' background 'white'\n",
 		f);
+	put_linetypes(f);
+	fputs("set output ", f);
 	gnuplot_string(f, path);
 	fputc('\n', f);
 }

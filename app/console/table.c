@@ -4,11 +4,12 @@
 #include <stdbool.h>
 #include <string.h>
 #include "bits.h"
+#include "json_text.h"
 #include "openmetrics.h"
 #include "table.h"
 
 #define COLUMNS	 32
-#define CELL_MAX 64
+#define CELL_MAX 64 /* at least JSON_TEXT_MAX */
 #define GAP	 2
 
 /* A column of sentences, which is wider, is printed below its row, wrapped. */
@@ -44,28 +45,13 @@ static void bytes_text(json_int_t n, char cell[CELL_MAX])
 /* The text of member @p name, in @p cell if it is not a string. */
 static const char *cell_text(const char *name, const json_t *value, char cell[CELL_MAX])
 {
-	if (!value)
-		return "-";
 	if (json_is_integer(value) && is_bytes(name)) {
 		bytes_text(json_integer_value(value), cell);
 		return cell;
 	}
-	switch (json_typeof(value)) {
-	case JSON_STRING:
-		return json_string_value(value)[0] ? json_string_value(value) : "-";
-	case JSON_INTEGER:
-		snprintf(cell, CELL_MAX, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
-		return cell;
-	case JSON_REAL:
-		snprintf(cell, CELL_MAX, "%g", json_real_value(value));
-		return cell;
-	case JSON_TRUE:
-		return "yes";
-	case JSON_FALSE:
-		return "no";
-	default:
+	if (json_is_string(value) && !json_string_length(value))
 		return "-";
-	}
+	return json_text(value, cell);
 }
 
 static int width_of(const char *text)

@@ -13,6 +13,7 @@
 #include "endpoint.h"
 #include "json_line.h"
 #include "measure.h"
+#include "number.h"
 #include "oob.h"
 #include "talk.h"
 
@@ -214,10 +215,12 @@ static void role_a(struct endpoint *e, int fd)
 int main(int argc, char *argv[])
 {
 	struct endpoint e = {0};
+	uint64_t timeout;
 	bool a;
 	int fd;
 
-	if (argc != 5 || (strcmp(argv[1], "a") && strcmp(argv[1], "b"))) {
+	if (argc != 5 || (strcmp(argv[1], "a") && strcmp(argv[1], "b")) ||
+		!parse_number(argv[4], 31, &timeout)) {
 		fprintf(stderr, "usage: demo_peer a|b ROCID_SOCKET LOCAL_SOCKET TIMEOUT_CODE\n");
 		return 2;
 	}
@@ -226,7 +229,7 @@ int main(int argc, char *argv[])
 	fd = a ? talk_connect(argv[3]) : talk_listen(argv[3]);
 	oob_send(fd, &e.own, sizeof(e.own));
 	oob_receive(fd, &e.peer, sizeof(e.peer));
-	endpoint_connect(&e, (uint8_t)atoi(argv[4]));
+	endpoint_connect(&e, (uint8_t)timeout);
 	/* Nobody sends before both are connected. */
 	oob_send(fd, "", 1);
 	oob_receive(fd, &(char){0}, 1);

@@ -36,7 +36,7 @@ int talk_listen(const char *path)
 	json_line(json_pack("{s:b}", "listening", true));
 	peer = accept(fd, NULL, NULL);
 	if (peer < 0)
-		errx(1, "the other end does not connect to %s: %s", path, strerror(errno));
+		errx(1, "the other end did not connect to %s: %s", path, strerror(errno));
 	close(fd);
 	return peer;
 }

@@ -4,7 +4,9 @@
  * an argument, the other with its host. Either side may be ibv_rc_pingpong on a machine with
  * an RDMA device; with -u, which sends datagrams, ibv_ud_pingpong.
  */
+#include <ctype.h>
 #include <err.h>
+#include <getopt.h>
 #include <roci.h>
 #include <sched.h>
 #include <stdio.h>
@@ -154,31 +156,57 @@ static void play(int begin)
 	}
 }
 
-int main(int argc, char **argv)
+static void usage(FILE *to, int status)
 {
+	fprintf(to, "usage: roci-pingpong [-p TCP port] [-s size] [-m MTU] [-r receives] "
+		    "[-n iterations] [-g GID index] [-c] [-u] [HOST]\n");
+	exit(status);
+}
+
+static unsigned long number(const char *text)
+{
+	char *end;
+	unsigned long value = strtoul(text, &end, 0);
+
+	if (!isdigit((unsigned char)*text) || *end) /* strtoul() also takes signs and blanks */
+		usage(stderr, 2);
+	return value;
+}
+
+/* @return the TCP port. */
+static const char *read_options(int argc, char **argv)
+{
+	static const struct option long_options[] = {{"help", no_argument, NULL, 'h'}, {0}};
 	unsigned long *const value[] = {&size, &mtu, &depth, &iters, &gid_index, &check, &datagram};
 	const char *const letters = "smrngcu";
+	const char *port = "18515";
+	int o;
+
+	while ((o = getopt_long(argc, argv, "hp:s:m:r:n:g:cu", long_options, NULL)) != -1) {
+		if (o == 'p')
+			port = optarg;
+		else if (o == 'h')
+			usage(stdout, 0);
+		else if (o == '?')
+			usage(stderr, 2);
+		else
+			*value[strchr(letters, o) - letters] = optarg ? number(optarg) : 1;
+	}
+	return port;
+}
+
+int main(int argc, char **argv)
+{
 	struct roci_gid_entry gid = {.size = sizeof(gid)};
 	struct address local = {0}, remote;
-	const char *port = "18515", *host;
+	const char *port, *host;
 	struct roci_context *ctx;
 	struct roci_pd *pd;
 	struct timespec t0, t1;
 	double us;
-	int fd, o;
+	int fd;
 
-	while ((o = getopt(argc, argv, "p:s:m:r:n:g:cu")) != -1) {
-		char *end = NULL;
-
-		if (o == 'p')
-			port = optarg;
-		else if (o != '?')
-			*value[strchr(letters, o) - letters] =
-				optarg ? strtoul(optarg, &end, 0) : 1;
-		if (o == '?' || (end && *end))
-			errx(2, "usage: roci-pingpong [-p TCP port] [-s size] [-m MTU] [-r "
-				"receives] [-n iterations] [-g GID index] [-c] [-u] [HOST]");
-	}
+	port = read_options(argc, argv);
 	host = argv[optind];
 
 	must((ctx = roci_open(NULL)) != NULL, "rocid");

@@ -12,6 +12,7 @@
 #include "abi_ctl.h"
 #include "ask.h"
 #include "capture.h"
+#include "complain.h"
 #include "console.h"
 #include "limits.h"
 #include "table.h"
@@ -28,12 +29,6 @@ struct arguments {
 	const char *file;	   /* of a capture; NULL: another command */
 	char line[ADMIN_LINE_MAX]; /* the command; for a capture the words after the file */
 };
-
-static int complain(const char *why, int code)
-{
-	fprintf(stderr, "rocictl: %s\n", why);
-	return code;
-}
 
 static void print_help(void)
 {
@@ -106,22 +101,24 @@ static int parse(struct arguments *a, int argc, char *argv[])
 	}
 	a->interactive |= optind == argc && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
 	if (a->interactive && optind < argc)
-		return complain(
+		return complain("rocictl",
 			"--interactive reads commands from the prompt: remove COMMAND", EXIT_USAGE);
 	if (a->interactive)
 		return -1;
 	if (optind == argc)
-		return complain("a command is missing: `rocictl help` lists them", EXIT_USAGE);
+		return complain(
+			"rocictl", "a command is missing: `rocictl help` lists them", EXIT_USAGE);
 	if (!strcmp(argv[optind], "capture")) {
 		if (optind + 1 == argc)
-			return complain(
+			return complain("rocictl",
 				"a file is missing: rocictl capture FILE.pcapng, or - for a pipe",
 				EXIT_USAGE);
 		a->file = argv[optind + 1];
 		optind += 2;
 	}
 	if (join(a->line, argc - optind, argv + optind))
-		return complain("the command is too long, or has several lines", EXIT_USAGE);
+		return complain(
+			"rocictl", "the command is too long, or has several lines", EXIT_USAGE);
 	return -1;
 }
 
@@ -130,9 +127,9 @@ static int print(const json_t *document, bool json)
 	const char *error = json_string_value(json_object_get(document, "error"));
 
 	if (error)
-		return complain(error, 1);
+		return complain("rocictl", error, 1);
 	answer_print(document, json, stdout);
-	return fflush(stdout) || ferror(stdout) ? complain(strerror(errno), 1) : 0;
+	return fflush(stdout) || ferror(stdout) ? complain("rocictl", strerror(errno), 1) : 0;
 }
 
 /* --- commands that run until they are stopped ---------------------------------------------- */
@@ -176,7 +173,7 @@ static int interact(const struct arguments *a)
 	int fd = ask_connect(a->socket, why);
 
 	if (fd < 0)
-		return complain(why, 1);
+		return complain("rocictl", why, 1);
 	close(fd);
 	console_run(&c);
 	return c.failed && !isatty(STDIN_FILENO);
@@ -190,9 +187,10 @@ static int top(const struct arguments *a, const char *rest)
 
 	snprintf(line, sizeof(line), "%s show traffic", rest);
 	if (watch_parse(&w, line, why))
-		return complain(why, EXIT_USAGE);
+		return complain("rocictl", why, EXIT_USAGE);
 	if (strcmp(w.command, "show traffic"))
-		return complain("top takes [SECONDS] [--count N] and nothing else", EXIT_USAGE);
+		return complain(
+			"rocictl", "top takes [SECONDS] [--count N] and nothing else", EXIT_USAGE);
 	return top_run(a->socket, w.seconds, w.count);
 }
 
@@ -208,8 +206,8 @@ static int watch(const struct arguments *a, const char *rest)
 	char why[ASK_WHY];
 
 	if (watch_parse(&w, rest, why))
-		return complain(why, EXIT_USAGE);
-	return watch_run(&w, why) ? complain(why, 1) : 0;
+		return complain("rocictl", why, EXIT_USAGE);
+	return watch_run(&w, why) ? complain("rocictl", why, 1) : 0;
 }
 
 static int stream(const struct arguments *a)
@@ -219,7 +217,7 @@ static int stream(const struct arguments *a)
 	int status;
 
 	if (fd < 0)
-		return complain(why, 1);
+		return complain("rocictl", why, 1);
 	status = a->file ? capture(fd, a->file, a->line, a->json) : trace(fd, a->line, a->json);
 	close(fd);
 	return status;
@@ -233,11 +231,11 @@ static int ask_once(const struct arguments *a)
 	int status;
 
 	if (fd < 0)
-		return complain(why, 1);
+		return complain("rocictl", why, 1);
 	document = ask(fd, a->line, why);
 	close(fd);
 	if (!document)
-		return complain(why, 1);
+		return complain("rocictl", why, 1);
 	status = print(document, a->json);
 	json_decref(document);
 	return status;

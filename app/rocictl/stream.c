@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "ask.h"
+#include "complain.h"
 #include "stream.h"
 
 /* The handler's. */
@@ -18,7 +19,7 @@ int stream_begin(int fd, const char *line)
 	const char *error = document ? json_string_value(json_object_get(document, "error")) : why;
 
 	if (error) {
-		fprintf(stderr, "rocictl: %s\n", error);
+		complain("rocictl", error, 0);
 		if (document)
 			close(stream);
 		stream = -1;

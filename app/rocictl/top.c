@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "ask.h"
+#include "complain.h"
 
 #define HEAD_LINES 2
 
@@ -137,7 +138,7 @@ static bool look(struct top *t, const char *socket, char why[ASK_WHY])
 		snprintf(why, ASK_WHY, "%s", error);
 	else if (!top_look(t, document, now_s()))
 		snprintf(why, ASK_WHY,
-			"no memory: show fewer queue pairs with `rocictl show traffic`");
+			"out of memory: show fewer queue pairs with `rocictl show traffic`");
 	else
 		why[0] = '\0';
 	ok = !why[0];
@@ -180,24 +181,19 @@ int top_run(const char *socket, double seconds, unsigned looks)
 	char why[ASK_WHY] = "";
 	struct top t = {0};
 
-	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
-		fprintf(stderr,
-			"rocictl: top needs a terminal: use `rocictl watch show traffic`\n");
-		return 2;
-	}
-	if (!look(&t, socket, why)) { /* before the screen is cleared */
-		fprintf(stderr, "rocictl: %s\n", why);
-		return 1;
-	}
+	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+		return complain(
+			"rocictl", "top needs a terminal: use `rocictl watch show traffic`", 2);
+	if (!look(&t, socket, why)) /* before the screen is cleared */
+		return complain("rocictl", why, 1);
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGHUP, &action, NULL);
 	setlocale(LC_CTYPE, "");
 	if (!newterm(NULL, stdout, stdin)) {
-		fprintf(stderr,
-			"rocictl: the terminal is unknown: set TERM, for example to xterm\n");
 		top_free(&t);
-		return 1;
+		return complain(
+			"rocictl", "the terminal is unknown: set TERM, for example to xterm", 1);
 	}
 	cbreak();
 	noecho();
@@ -210,7 +206,5 @@ int top_run(const char *socket, double seconds, unsigned looks)
 	}
 	endwin();
 	top_free(&t);
-	if (why[0])
-		fprintf(stderr, "rocictl: %s\n", why);
-	return why[0] ? 1 : 0;
+	return why[0] ? complain("rocictl", why, 1) : 0;
 }

@@ -329,7 +329,8 @@ void options_help(void)
 	printf("usage: rocid [EAL arguments] -- [options]\n       rocid --config FILE [options]\n  "
 	       "     rocid --check-config [FILE]\n\nRoCE on any DPDK port. EAL arguments choose "
 	       "cores, memory and devices, e.g.\n  rocid -l 1 --no-huge -m 128 --no-pci -- --share "
-	       "eth0\nor they are in the file. Without -l, rocid uses one CPU per worker.\n");
+	       "eth0\nor put them in the file (--config). Without -l, rocid uses one CPU per "
+	       "worker.\n");
 	for (unsigned section = 0; section < SECTION_MAX; section++) {
 		printf("\n%s:\n", title[section]);
 		for (unsigned i = 0; options_at(i); i++)

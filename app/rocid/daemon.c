@@ -255,7 +255,7 @@ static int make_tap(struct daemon *d, const struct option_tap *o, char why[VALUE
 	cfg.exception = exception_create(o->port, p->info.socket);
 	if (!cfg.exception)
 		return refuse_in(why, VALUE_MAX * 2, -ENOMEM,
-			"no memory for a tap: give EAL more with -m MB");
+			"out of memory for the tap netdev: give EAL more with -m MB");
 	d->dp->exception[o->port] = cfg.exception;
 	cfg.worker = d->dp->worker[0];
 	if (o->netdev[0])

@@ -5,18 +5,13 @@
 #include <string.h>
 #include "arguments.h"
 #include "check.h"
+#include "complain.h"
 #include "daemon.h"
 #include "eal.h"
 #include "loop/lock.h"
 #include "signals.h"
 
 #define EXIT_USAGE 2
-
-static int complain(const char *why, int code)
-{
-	fprintf(stderr, "rocid: %s\n", why);
-	return code;
-}
 
 /* rocid's own arguments follow "--". Without it all are EAL's, unless the first is one of ours. */
 static int split(int argc, char *argv[])
@@ -62,14 +57,14 @@ static int run(int argc, char *argv[], struct options *opt)
 	int err = signals_start();
 
 	if (err)
-		return complain("cannot create a thread: raise the limit of threads", 1);
+		return complain("rocid", "cannot create a thread: raise the limit of threads", 1);
 	lock = lock_take(opt->socket, why);
 	if (lock < 0)
-		return complain(why, 1);
+		return complain("rocid", why, 1);
 	err = start_eal_and_serve(argc, argv, opt, why);
 	lock_release(lock, opt->socket);
 	if (err && err != -EINTR) /* a signal while it started: rocid ended as requested */
-		return complain(why, err == -EINVAL ? EXIT_USAGE : 1);
+		return complain("rocid", why, err == -EINVAL ? EXIT_USAGE : 1);
 	return 0;
 }
 
@@ -81,7 +76,7 @@ int main(int argc, char *argv[])
 
 	options_init(&opt);
 	if (own < argc && options_parse(&opt, argc - own, argv + own, why))
-		return complain(why, EXIT_USAGE);
+		return complain("rocid", why, EXIT_USAGE);
 	if (!own)
 		own = 1; /* EAL's arguments are only the program's name */
 	if (opt.help) {

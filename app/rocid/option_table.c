@@ -107,9 +107,8 @@ static const struct option_row row[] = {
 		"addresses, ARP, ping, TCP"},
 	{"ipoib", required_argument, SECTION_PORT, true, OWN(set_ipoib),
 		"PORT[,name=NAME][,pkey=PKEY][,mtu=BYTES]",
-		"create a kernel netdev NAME (rib0) for IP over InfiniBand on PORT, as RFC 4391 "
-		"has "
-		"it, in the partition of PKEY (0xffff), with an IP MTU of BYTES (2044)"},
+		"create a kernel netdev NAME (rib0) for IP over InfiniBand on PORT (RFC 4391), in "
+		"the partition of PKEY (0xffff), with an IP MTU of BYTES (2044)"},
 	{"gid", required_argument, SECTION_PORT, true, OWN(set_gid), "PORT,IP[,vid=VLAN]",
 		"a static address of PORT"},
 	{"neigh", required_argument, SECTION_PORT, true, OWN(set_neigh), "PORT,IP,MAC",

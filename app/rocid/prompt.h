@@ -19,7 +19,8 @@ struct prompt;
  * from now on. @return 0 or a negative errno. */
 int prompt_start(struct prompt **out, const struct options *o);
 
-/** Ends it; the socket is not served any more, so no command is in progress. NULL is allowed. */
+/** Ends the prompt. The socket is no longer served, so no command is in progress. NULL is allowed.
+ */
 void prompt_stop(struct prompt *p);
 
 #endif

@@ -46,10 +46,10 @@ static int name_port(
 		}
 	}
 	if (strlen(name) >= sizeof(o->name[0]))
-		return refuse(why, -EINVAL, "'%s' is too long for a port's name", name);
+		return refuse(why, -EINVAL, "port name '%s' is too long: at most %zu characters",
+			name, sizeof(o->name[0]) - 1);
 	if (o->nnames == PORT_MAX)
-		return refuse(why, -EINVAL, "it names another port, but there can be at most %u",
-			PORT_MAX);
+		return refuse(why, -EINVAL, "too many ports: at most %u", PORT_MAX);
 	*port = PORT_MAX + o->nnames;
 	strcpy(o->name[o->nnames], name);
 	snprintf(o->named_by[o->nnames++], sizeof(o->named_by[0]), "%s", by);
@@ -108,7 +108,7 @@ static int netdev_name(char *to, size_t size, const char *name, char why[VALUE_M
 {
 	if (strpbrk(name, "/:% \t\n") || !strcmp(name, ".") || !strcmp(name, ".."))
 		return refuse(why, -EINVAL,
-			"'%s' is no name of a netdev: use letters, digits, - and _", name);
+			"'%s' is not a netdev name: use letters, digits, - and _", name);
 	return copy_text(to, size, name, "the netdev's name", why);
 }
 
@@ -341,7 +341,7 @@ int set_neigh(struct options *o, const char *value, char why[VALUE_MAX])
 	*comma = '\0';
 	if (!gid_of_text(n->neigh.gid, ip))
 		return refuse(why, -EINVAL, "'%s' is not an IPv4 or IPv6 address", ip);
-	if (rte_ether_unformat_addr(comma + 1, &mac) || !rte_is_valid_assigned_ether_addr(&mac))
+	if (!mac_of_text(mac.addr_bytes, comma + 1) || !rte_is_valid_assigned_ether_addr(&mac))
 		return refuse(why, -EINVAL, "'%s' is not a MAC address such as 02:00:00:00:00:01",
 			comma + 1);
 	memcpy(n->neigh.mac, mac.addr_bytes, 6);

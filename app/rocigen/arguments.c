@@ -39,13 +39,7 @@ static int gid(const char *text, uint8_t gid[16], uint8_t *net)
 
 static int mac(const char *text, uint8_t m[6])
 {
-	int end = 0;
-
-	return sscanf(text, "%2hhx:%2hhx:%2hhx:%2hhx:%2hhx:%2hhx%n", &m[0], &m[1], &m[2], &m[3],
-		       &m[4], &m[5], &end) == 6 &&
-			       !text[end]
-		       ? 0
-		       : -EINVAL;
+	return mac_of_text(m, text) ? 0 : -EINVAL;
 }
 
 static int set_src(struct plan *p, const char *v)
@@ -261,8 +255,8 @@ static const struct {
 	{"smac", "MAC", set_smac, "source MAC (02:00:00:00:00:0b)"},
 	{"dmac", "MAC", set_dmac, "destination MAC (02:00:00:00:00:0a)"},
 	{"v1", NULL, set_v1, "RoCEv1 instead of RoCEv2"},
-	{"vlan", "VID", set_vlan, "with a VLAN tag"},
-	{"pcp", "0..7", set_pcp, "its priority"},
+	{"vlan", "VID", set_vlan, "VLAN ID; adds a tag"},
+	{"pcp", "0..7", set_pcp, "its 802.1p priority"},
 	{"dscp", "0..63", set_dscp, "of IPv4 or IPv6"},
 	{"opcode", "NAME,...", set_opcode,
 		"names (RC_SEND_ONLY; WRITE_ONLY means RC) or numbers, used in turn (WRITE_ONLY)"},
@@ -294,7 +288,7 @@ static const struct {
 	{"pcap", "FILE", set_pcap, "write the packets to a capture file instead"},
 	{"hold", NULL, set_hold,
 		"when all packets are sent, keep the port open until standard input ends"},
-	{"help", NULL, set_help, "this"},
+	{"help", NULL, set_help, "print this help"},
 };
 
 void plan_help(void)
@@ -323,6 +317,22 @@ static void set_defaults(struct plan *p)
 	p->count = 1000000;
 }
 
+static int refuse_value(char why[PLAN_WHY], int code, const char *value)
+{
+	const char *kind = row[code].value;
+
+	if (!strcmp(kind, "MAC"))
+		snprintf(why, PLAN_WHY, "--%s %.100s: not a MAC address such as 02:00:00:00:00:0b",
+			row[code].name, value);
+	else if (!strcmp(kind, "IP"))
+		snprintf(why, PLAN_WHY, "--%s %.100s: not an IPv4 or IPv6 address", row[code].name,
+			value);
+	else
+		snprintf(why, PLAN_WHY, "--%s %.100s: not %s: %s", row[code].name, value, kind,
+			row[code].help);
+	return -EINVAL;
+}
+
 int plan_parse(struct plan *p, int argc, char *argv[], char why[PLAN_WHY])
 {
 	struct option table[ARRAY_SIZE(row) + 1] = {{0}};
@@ -341,11 +351,8 @@ int plan_parse(struct plan *p, int argc, char *argv[], char why[PLAN_WHY])
 				argv[optind - 1]);
 			return -EINVAL;
 		}
-		if (row[code].set(p, optarg)) {
-			snprintf(why, PLAN_WHY, "--%s %.100s: it needs %s, %s", row[code].name,
-				optarg, row[code].value, row[code].help);
-			return -EINVAL;
-		}
+		if (row[code].set(p, optarg))
+			return refuse_value(why, code, optarg);
 	}
 	if (optind < argc) {
 		snprintf(why, PLAN_WHY, "%.100s is not an option: options begin with --",

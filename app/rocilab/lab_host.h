@@ -23,8 +23,8 @@ struct lab_host {
 	struct mr mr;
 	uint32_t qps;
 	uint32_t posts;	   /* flows whose messages it posts */
-	uint32_t sinks;	   /* flows to it, */
-	uint32_t receives; /* and those of them that take receive WQEs */
+	uint32_t sinks;	   /* flows that end here */
+	uint32_t receives; /* of these, flows that consume receive WQEs */
 	uint8_t header[FRAME_MAX];
 };
 

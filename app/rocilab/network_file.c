@@ -132,7 +132,7 @@ static int switches(struct reader *r, uint32_t count)
 		if (number(r, r->nodes - 1, &node))
 			return -EINVAL;
 		if (r->is_switch[node])
-			return bad(r, "node %u is a switch twice", node);
+			return bad(r, "node %u is listed as a switch twice", node);
 		r->is_switch[node] = true;
 	}
 	n->switches = count;

@@ -13,7 +13,7 @@ static int split_metric(
 
 	*arg = '\0';
 	if (strlen(word) >= NAME_SIZE || (open && !close))
-		return wrong(p, "'%s' does not read like 'queue(sw0.8).mean'", word);
+		return wrong(p, "'%s' is not a metric such as 'queue(sw0.8).mean'", word);
 	if (!open) {
 		strcpy(name, word);
 		return 0;

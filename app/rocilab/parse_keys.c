@@ -32,7 +32,8 @@ static int set_choice(struct parser *p, const struct key *k, const char *value)
 			return 0;
 		}
 	}
-	return wrong(p, "'%s=%s': it is %s or %s", k->name, value, k->choice[0], k->choice[1]);
+	return wrong(
+		p, "%s must be %s or %s, not '%s'", k->name, k->choice[0], k->choice[1], value);
 }
 
 /* A number without a unit is bytes, bits per second, or ns, which is rarely intended. */

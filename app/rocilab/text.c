@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include "bits.h"
+#include "number.h"
 #include "text.h"
 
 struct suffix {
@@ -34,11 +34,13 @@ static const struct {
 
 bool text_number(const char *text, enum unit unit, double *value)
 {
-	char *end;
-	double v = strtod(text, &end);
+	bool negative = *text == '-'; /* slopes fall, too */
+	const char *end = text + negative;
+	double v;
 
-	if (end == text || !isfinite(v) || strpbrk(text, "xXpP"))
+	if (strpbrk(text, "xXpP") || !take_decimal(&end, &v))
 		return false;
+	v = negative ? -v : v;
 	for (const struct suffix *s = units[unit].suffixes; s->name; s++) {
 		if (!strcmp(end, s->name)) {
 			*value = v * s->factor;
@@ -95,16 +97,17 @@ char *text_of(double value, enum unit unit, char *text, size_t size)
 
 bool text_range(const char *text, uint32_t *first, uint32_t *last)
 {
-	unsigned a, b;
-	int n = 0;
+	uint64_t a, b;
 
-	if (sscanf(text, "%u..%u%n", &a, &b, &n) != 2 || text[n]) {
-		n = 0;
-		if (sscanf(text, "%u%n", &a, &n) != 1 || text[n])
+	if (!take_number(&text, 10, UINT32_MAX, &a))
+		return false;
+	b = a;
+	if (!strncmp(text, "..", 2)) {
+		text += 2;
+		if (!take_number(&text, 10, UINT32_MAX, &b))
 			return false;
-		b = a;
 	}
-	*first = a;
-	*last = b;
-	return a <= b && *text != '-' && *text != '+';
+	*first = (uint32_t)a;
+	*last = (uint32_t)b;
+	return a <= b && !*text;
 }

@@ -16,7 +16,7 @@ enum unit {
 	UNIT_SLOPE, /* part per second: 3.64%/ms */
 };
 
-/** Reads a number with its unit. @return false: it is not one */
+/** Reads a number with its unit, which may begin with a minus sign. @return false: it is not one */
 bool text_number(const char *text, enum unit unit, double *value);
 
 /** @return what text_number() reads, for an error: "a time such as 100us". */

@@ -128,8 +128,7 @@ static void open_both(struct ends *ends, struct options *o)
 	ends->count = 2;
 }
 
-/* --- the whole ---------------------------------------------------------------------------------
- */
+/* --- the whole ------------------------------------------------------------------------ */
 
 static unsigned measure_all(struct ends *ends, const struct options *o, struct row row[SIZES_MAX])
 {

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The course of a run. The version of all this is in message.c. */
+/* The protocol of a run. Its version is in message.c. */
 enum message {
 	MESSAGE_PLAN,	  /* client to server, first: enum param's values */
 	MESSAGE_ACCEPT,	  /* the server's answer, */

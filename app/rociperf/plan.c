@@ -59,7 +59,7 @@ const struct param_info param_info[PARAM_COUNT] = {
 	[PARAM_OUTS] = {"outs", 'o', UNIT_NUMBER, 1, 255, 0,
 		"outstanding READs, atomics, FLUSHes per QP; 16, fewer if an end supports fewer"},
 	[PARAM_TIMEOUT] = {"qp-timeout", 'u', UNIT_NUMBER, 1, 31, TIMEOUT_USUAL,
-		"ACK timeout is 4 us * 2^CODE; 14"},
+		"ACK timeout: 4.096 us * 2^N; 14"},
 	[PARAM_SL] = {"sl", 'S', UNIT_NUMBER, 0, 7, 0, "service level; 0"},
 	[PARAM_TCLASS] = {"tclass", 0, UNIT_NUMBER, 0, 255, 0, "traffic class, DSCP * 4; 0"},
 	[PARAM_FLOW_LABEL] = {"flow_label", 0, UNIT_NUMBER, 0, 0xFFFFF, 0,

@@ -101,7 +101,7 @@ static inline enum test plan_test(const struct plan *p)
 	return (enum test)p->value[PARAM_TEST];
 }
 
-/** The services; a new one is one more row. */
+/** The transport services; to add one, add a row. */
 extern const struct service plan_services[];
 
 static inline const struct service *plan_service(const struct plan *p)

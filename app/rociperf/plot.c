@@ -37,7 +37,7 @@ static void put_sizes(FILE *f)
 static void put_bandwidth(FILE *f, const struct row row[], unsigned rows)
 {
 	put_sizes(f);
-	fputs("set ylabel 'Gb/sec'\nset y2label 'messages (1e6 a second)'\n"
+	fputs("set ylabel 'Gb/sec'\nset y2label 'million messages per second'\n"
 	      "set yrange [0:]\nset y2range [0:]\nset ytics nomirror\nset y2tics\n$data << EOD\n",
 		f);
 	for (unsigned i = 0; i < rows; i++)

@@ -80,7 +80,7 @@ static uint64_t *new_words(uint32_t count)
 	uint64_t *word = calloc(count, sizeof(word[0]));
 
 	if (!word)
-		errx(1, "no memory for a report");
+		errx(1, "out of memory for a report");
 	return word;
 }
 

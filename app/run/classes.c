@@ -17,7 +17,7 @@
 
 #define CLASS "/sys/class"
 
-/* As libibverbs, libibumad and their kernel agree on. */
+/* The interface of libibverbs and libibumad with the kernel. */
 #define VERBS_ABI  "6"
 #define UVERBS_ABI "1"
 #define UMAD_ABI   "5"
@@ -198,5 +198,5 @@ int classes_make(const struct class_devices *found, char why[WHY_MAX])
 	if (!err)
 		return shadow_end(CLASS, true, why);
 	shadow_abandon();
-	return refuse(why, err, CLASS "/infiniband cannot be made: %s", strerror(-err));
+	return refuse(why, err, CLASS "/infiniband cannot be created: %s", strerror(-err));
 }

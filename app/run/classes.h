@@ -2,8 +2,8 @@
 /**
  * @file classes.h
  * The devices in /sys/class, where ibstat, show_gids and many scripts look for them. Links lead to
- * the files that each rocid maintains beside its socket, so that they show the current state, also
- * after rocid has been restarted. One thread.
+ * the files that each rocid maintains beside its socket, so they show the current state even after
+ * a restart of rocid. One thread.
  */
 #ifndef CLASSES_H
 #define CLASSES_H

@@ -36,7 +36,7 @@ struct options {
 static const char usage[] =
 	"usage: roci-run [options] PROGRAM [ARGUMENT...]\n"
 	"Runs PROGRAM, which uses libibverbs or librdmacm, over rocid instead of an RDMA adapter.\n"
-	"The same holds for its children. roci-run returns its exit status.\n"
+	"Its children run this way, too. roci-run exits with PROGRAM's status.\n"
 	"\n"
 	"  --socket PATH   rocid's socket; several, separated by :, are several devices\n"
 	"  --libraries     only set up the libraries; do not touch /dev and /sys\n"

@@ -24,7 +24,7 @@ static int write_file(const char *path, const char *text)
 	return err;
 }
 
-/* The same user and group inside, so that the program notices nothing. */
+/* Maps the user and the group to themselves, so that the program notices nothing. */
 static int map_ids(uid_t uid, gid_t gid)
 {
 	char map[64];
@@ -73,7 +73,7 @@ static int try_first(void)
 	return err;
 }
 
-/* Root in a container may lack the right to create a mount namespace alone, but not to create both.
+/* Root in a container may be allowed to create both namespaces but not a mount namespace alone.
  * @return as namespace_enter() */
 static int leave_namespaces(const char *shown, bool *user)
 {

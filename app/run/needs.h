@@ -14,7 +14,7 @@ struct needs {
 	char verbs[PATH_MAX];
 };
 
-/** Reads the needs of the program @p path, open as @p fd. Damaged files have none. */
+/** Reads the needs of the program @p path, open as @p fd. A damaged file needs nothing. */
 void needs_read(const char *path, int fd, const ElfW(Ehdr) * elf, struct needs *n);
 
 #endif

@@ -43,5 +43,5 @@ int nodes_make(unsigned devices, char why[WHY_MAX])
 	if (!err)
 		return shadow_end(DEV, false, why);
 	shadow_abandon();
-	return refuse(why, err, DEV "/infiniband cannot be made: %s", strerror(-err));
+	return refuse(why, err, DEV "/infiniband cannot be created: %s", strerror(-err));
 }

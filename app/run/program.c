@@ -21,7 +21,7 @@
 #define PATH_DEFAULT "/bin:/usr/bin"
 #define RIGHTS	     "security.capability"
 
-#define WITHOUT "It runs, and finds no device of Rocinante: "
+#define WITHOUT "It runs but finds no device of Rocinante: "
 
 /* --- finding it ------------------------------------------------------------------------------- */
 
@@ -115,8 +115,8 @@ static void check_needs(const char *path, int fd, const ElfW(Ehdr) * elf, struct
 	needs_read(path, fd, elf, n);
 	if (n->asan)
 		warnx("%s has AddressSanitizer's shared runtime, which must be loaded first. It "
-		      "runs without libroci-preload.so, so madvise() does not clear "
-		      "registered memory, nor mremap() what it adds%s%s",
+		      "runs without libroci-preload.so, so madvise() and mremap() do not clear "
+		      "registered memory%s%s",
 			path,
 			*n->verbs ? ", and finds no device of Rocinante, as it has its own "
 				    "libibverbs.so.1 (DT_RPATH) in "

@@ -79,7 +79,7 @@ static int show_all(const char *folder, const char *const hidden[], char why[WHY
 			continue;
 		err = show(folder, d->d_name);
 		if (err)
-			refuse(why, err, "%s/%s cannot be shown: %s", folder, d->d_name,
+			refuse(why, err, "%s/%s cannot be mounted: %s", folder, d->d_name,
 				strerror(-err));
 	}
 	if (!dir)
@@ -93,7 +93,7 @@ int shadow_begin(const char *folder, const char *const hidden[], char why[WHY_MA
 	int err;
 
 	if (mount("roci-run", STAGE, "tmpfs", MOUNT_FLAGS, "mode=0755"))
-		return refuse(why, -errno, "there is no tmpfs: %s", strerror(errno));
+		return refuse(why, -errno, "cannot mount a tmpfs: %s", strerror(errno));
 	err = show_all(folder, hidden, why);
 	if (err)
 		shadow_abandon();

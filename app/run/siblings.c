@@ -96,7 +96,7 @@ static bool lock(int fd)
 	return false;
 }
 
-/* Others may write to these folders: the file is the user's own, or is not used. */
+/* Others may write to these folders: the file is used only if the user owns it. */
 static int open_own(const char *folder)
 {
 	char path[64];
@@ -133,7 +133,8 @@ static bool is_gone(pid_t pid)
 	return kill(pid, 0) && errno == ESRCH;
 }
 
-/* The latest first; drops those of programs that have ended, and the oldest if there are too many.
+/* Newest first. Drops the entries of programs that have ended, and the oldest if there are too
+ * many.
  */
 static void add(const struct siblings *s)
 {

@@ -24,7 +24,8 @@ static const struct station *station_of(const struct list *age)
 	return container_of(age, struct station, age);
 }
 
-/* The youngest first, of both lists of the table: entries of hosts that are gone stay in it. */
+/* Newest first, from both lists of the table, because entries of hosts that are gone remain in it.
+ */
 static void list_hosts(struct rib_hosts *to, const struct station_table *t, bool own)
 {
 	const struct list *seen = t->seen.prev, *claimed = t->claimed.prev;
@@ -81,7 +82,7 @@ struct snooped {
 	struct rib_members *to;
 };
 
-/* Members beyond the netdev itself are peers. */
+/* Members reached through the netdev itself are peers. */
 static void take_entry(const struct snooped *s, const struct nlattr *info)
 {
 	const struct br_mdb_entry *e = mnl_attr_get_payload(info);
@@ -134,7 +135,7 @@ static void read_hosts(struct rib *r, struct rib_members *m)
 		nd_group_of(group, hosts.ip6[i]);
 		solicited += rib_groups_add(m, &m->hosts, group, sizeof(group), RIB_HOST);
 	}
-	if (m->master) /* nothing is lost where it is no bridge, or does not snoop */
+	if (m->master) /* harmless if it is no bridge, or does not snoop */
 		rib_ask_kernel(RTM_GETMDB, NLM_F_DUMP, &all, sizeof(all), take_snooped, &s);
 }
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Address handles. The port's kernel resolves the GIDs of peers, several at a time: rocid says at
- * once whether it has found one (ABI_AH_AT_ONCE) and is asked again after a pause. So those who
- * claim to be where nobody answers, for which the kernel waits for seconds, delay nobody else. */
+/* Address handles. The kernel resolves the GIDs of peers, several at a time: rocid reports at once
+ * whether one is resolved (ABI_AH_AT_ONCE) and is asked again after a pause. So addresses that
+ * nobody answers for, on which the kernel waits for seconds, delay no other peer. */
 #include <errno.h>
 #include <string.h>
 #include "rib_impl.h"
 
-/* How long a peer is asked for: as long as the kernel asks. */
+/* Time limit for resolving a peer: the kernel's own. */
 #define PATIENCE_MS    3000u
 #define PAUSE_FIRST_MS 1u
 #define PAUSE_LAST_MS  256u
-/* Peers that the kernel is asked for: as many at once, then one per pause. Each is an entry of its
- * table of neighbours for some seconds, and the table has 1,024, for all of the host. */
+/* Neighbour lookups started at once; later ones follow one per BEGIN_PAUSE_MS. Each occupies an
+ * entry of the kernel's neighbour table for some seconds, and the whole host shares 1,024. */
 #define BEGIN_AT_ONCE  32u
 #define BEGIN_PAUSE_MS 10u
 /* Groups that handles are made for, one after the other: some milliseconds. */
@@ -57,7 +57,7 @@ static void groups(struct rib *r)
 	}
 }
 
-/* Of too many the one that was asked for longest has no answer. */
+/* If there are too many, the oldest lookup is given up. */
 static struct rib_wanted *make_room(struct rib *r, struct rib_asking *a)
 {
 	struct rib_wanted *oldest = &a->wanted[0];
@@ -71,7 +71,7 @@ static struct rib_wanted *make_room(struct rib *r, struct rib_asking *a)
 	return oldest;
 }
 
-/* The youngest first: a flood of claims delays those least who come in its middle. */
+/* Newest first: then a flood of claims delays real peers that arrive during it the least. */
 static void begin(struct rib *r, struct rib_asking *a, uint64_t now)
 {
 	struct rib_job job;

@@ -91,7 +91,7 @@ static void join_and_leave(struct rib *r, struct rib_members *m)
 	atomic_store(&r->ngroups, now->n);
 }
 
-/* Nothing changes where the kernel cannot be asked just now. */
+/* If the kernel cannot be queried now, the current state stays. */
 static void follow(struct rib *r, struct rib_members *m, uint64_t now)
 {
 	int settings = rib_visit(r);
@@ -118,7 +118,7 @@ static void drain(int fd)
 		;
 }
 
-/* @return whether the kernel told of a change. */
+/* @return whether the kernel announced a change. */
 static bool rest(struct rib *r, const struct mnl_socket *nl, int ms)
 {
 	struct pollfd p[] = {{.fd = r->wake_helper, .events = POLLIN},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The groups that the kernel joined on the netdev (IPB-17: no subnet manager keeps them). Netlink
- * says when they change and what they are. Older kernels than Linux 6.15 do not list those of IPv4:
- * there /proc/net does, and each second, as older ones than 6.14 do not tell of changes either. */
+ * lists them and announces changes. Kernels before Linux 6.15 do not list those of IPv4, so
+ * /proc/net is read there; and each second before 6.14, which does not announce changes either. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,12 +28,12 @@ struct mnl_socket *rib_memberships_open(void)
 	for (unsigned i = 0; nl && i < ARRAY_SIZE(group); i++) /* a kernel may lack some */
 		mnl_socket_setsockopt(
 			nl, NETLINK_ADD_MEMBERSHIP, (void *)&group[i], sizeof(group[i]));
-	if (nl) /* a socket in the netdev's namespace would keep that */
+	if (nl) /* a socket would keep the netdev's namespace alive */
 		mnl_socket_setsockopt(nl, NETLINK_LISTEN_ALL_NSID, (void *)&all, sizeof(all));
 	return nl;
 }
 
-/* Of a port of a bridge the host's programs join groups on the bridge. */
+/* If the netdev is a port of a bridge, the host's programs join groups on the bridge. */
 static bool is_ours(const struct rib *r, const struct rib_members *m, uint32_t index)
 {
 	return index == r->ifindex || (m->master && index == m->master);

@@ -13,7 +13,8 @@
 
 #define HERE "/proc/thread-self/ns/net"
 
-/* It is asked each time: a thread whose way home failed must not believe that it is there. */
+/* Queried each time: a thread that failed to return to its own namespace must not assume that it is
+ * there. */
 bool rib_go_home(const struct rib *r)
 {
 	struct stat here, home;
@@ -30,7 +31,7 @@ ino_t rib_netns(void)
 	return stat(HERE, &here) ? 0 : here.st_ino;
 }
 
-/* Another netdev may have its name here since it was moved: an `eth0`, perhaps the port. */
+/* Since it was moved, another netdev here may have its name: an `eth0`, perhaps the port. */
 static bool is_here(const struct rib *r, int settings)
 {
 	struct ifreq ifr = {0};

@@ -3,8 +3,8 @@
  * @file rib.h
  * A netdev of IP over InfiniBand (RFC 4391, lib/ipoib) on a RoCE port: a tap of the kernel, and a
  * UD queue pair of a session with rocid, whose limits, captures and injected faults are those of
- * any program. Two threads: one moves packets, the other does what may wait: address handles, and
- * the groups that the kernel joined on the netdev.
+ * any program. Two threads: one moves packets; the other creates address handles and follows the
+ * groups that the kernel joins on the netdev, which may block.
  */
 #ifndef RIB_H
 #define RIB_H
@@ -30,7 +30,8 @@ struct rib_config {
 
 /**
  * Starts the threads. The netdev appears when the port has a link-local GID and a path MTU that
- * carries @p cfg's, and has joined the broadcast group (IPB-11); why it does not is said on stderr.
+ * carries @p cfg's, and has joined the broadcast group (IPB-11); otherwise stderr says what is
+ * missing.
  * @param why  receives a sentence that says what to do when this fails
  * @return 0 or a negative errno.
  */
@@ -39,7 +40,8 @@ int rib_start(struct rib **out, const struct rib_config *cfg, char *why, unsigne
 /** Asks the threads to end. Any thread; NULL is allowed. */
 void rib_ask_to_stop(struct rib *r);
 
-/** Waits for the threads, which rocid must serve until then or have left, and removes the netdev.
+/** Waits for the threads to end and removes the netdev. Until then rocid must serve their session
+ * or have closed it.
  */
 void rib_destroy(struct rib *r);
 
@@ -47,22 +49,23 @@ const struct rib_config *rib_config_of(const struct rib *r);
 
 /** The netdev as administrators see it. */
 struct rib_view {
-	char name[IFNAMSIZ]; /* of the netdev, which may have another by now */
+	char name[IFNAMSIZ]; /* configured; the netdev may have been renamed */
 	bool up;	     /* it has a QP and its netdev */
 	uint32_t qpn;
 	uint8_t gid[16];
-	uint32_t mtu;	   /* that rocid last found there, of those that the port carries */
+	uint32_t mtu;	   /* last MTU of the netdev that the port can carry */
 	uint32_t neighs;   /* entries of the table of neighbours */
 	uint32_t bridged;  /* IP addresses of other hosts on its bridge */
 	uint32_t groups;   /* that the kernel joined */
-	uint32_t missing;  /* likewise, but they are not received: too many, or refused */
-	uint32_t sessions; /* begun so far: each has another QPN */
-	uint64_t tap_full; /* frames that the kernel did not take */
-	/** The last sentence on stderr: a lack of the port, an MTU that was put back; or "". */
+	uint32_t missing;  /* of these, groups that are not received: too many, or refused */
+	uint32_t sessions; /* opened so far: each has its own QPN */
+	uint64_t tap_full; /* frames that the kernel did not accept */
+	/** The last sentence on stderr: what the port lacks, or an MTU that was reset; or "". */
 	char said[RIB_SAID];
 };
 
-/** Counters of lib/ipoib, IPOIB_COUNTS of them, and the rest. Any thread; a moment old. */
+/** Copies the view and the IPOIB_COUNTS counters of lib/ipoib, which may be slightly out of date.
+ * Any thread. */
 void rib_look(struct rib *r, struct rib_view *view, uint64_t *counts);
 
 #endif

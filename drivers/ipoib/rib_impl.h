@@ -23,8 +23,8 @@
  *  that is read here ROCI_GRH_LEN stay free. */
 #define RIB_SLOT   4352u
 #define RIB_GROUPS 256u
-/** Of these, in which the hosts of a bridge are solicited: the youngest hosts'. They leave room for
- *  the groups that hosts join. */
+/** Of these, solicited-node groups of hosts on the bridge, newest hosts first. This leaves room for
+ * the groups that hosts join. */
 #define RIB_HOST_GROUPS 192u
 /** Where the kernel does not tell of memberships they are read again and again. So are the hosts of
  *  a bridge, whatever the kernel tells: each packet may be of another, and none may make the port
@@ -34,17 +34,18 @@
 #define RIB_ASKED_PEERS_MAX  (NEIGH_MAX - RIB_ASKED_GROUPS_MAX)
 #define RIB_ASKED_GROUPS_MAX 256u
 #define RIB_HOSTS	     1024u /* STATION_MAX */
-/** Peers that the kernel is asked for at a time. */
+/** Peers that are resolved at the same time. */
 #define RIB_ASKING 64u
-/** In the wr_id of a receive, beside its slot: of a failed completion nothing else is known. */
+/** In the wr_id of a receive, beside its slot: a failed completion has no other valid field. */
 #define RIB_RECV (1ull << 32)
-/** Between attempts to open the session or the netdev. */
+/** Pause between attempts to open the session or the netdev. */
 #define RIB_PAUSE_MIN_MS 200
 #define RIB_PAUSE_MAX_MS 6400
-/** A frame that the kernel leaves to be cut: an IP packet, its Ethernet header. */
+/** Longest frame that the kernel leaves to the netdev to segment: an IP packet and its Ethernet
+ * header. */
 #define RIB_FRAME (65536u + 64u)
 
-/** The session, and all that it has. The packet thread's, but for the handles. */
+/** The session and its objects. Owned by the packet thread, except the handles. */
 struct rib_qp {
 	struct roci_context *ctx;
 	struct roci_pd *pd;
@@ -59,7 +60,7 @@ struct rib_qp {
 	uint16_t capacity; /* IP MTU that the port carries */
 	uint8_t mac[6];
 	struct ipoib_addr own;
-	uint32_t posted, done; /* sends, those of the chain included */
+	uint32_t posted, done; /* sends, including those of the chain */
 	uint32_t chained;      /* sends to be posted */
 	struct roci_send_wr chain[RIB_CHAIN];
 	struct roci_sge sge[RIB_CHAIN];
@@ -75,23 +76,23 @@ enum rib_ring {
 	RIB_RINGS,
 };
 
-/** A peer that the kernel is asked for. */
+/** A peer that is being resolved. */
 struct rib_wanted {
 	struct rib_job job;
-	uint64_t due, until; /* when to look again, and until when; ms */
+	uint64_t due, until; /* next attempt, and when to give up; ms */
 	uint32_t pause;	     /* ms */
 };
 
 /** The helper's. */
 struct rib_asking {
 	uint32_t n;
-	uint64_t begin_next; /* when the kernel may be asked for another, burst aside; ms */
+	uint64_t begin_next; /* when the next lookup may start, apart from the burst; ms */
 	struct rib_wanted wanted[RIB_ASKING];
 };
 
 /** IPv6 addresses of the netdev's side, as the packet thread has seen them. */
 struct rib_hosts {
-	uint32_t others, n; /* those at other MACs than the netdev's come first */
+	uint32_t others, n; /* those of MACs other than the netdev's come first */
 	uint8_t ip6[RIB_HOSTS][16];
 };
 
@@ -133,7 +134,7 @@ struct rib {
 	struct rib_view view;
 	uint64_t counts[IPOIB_COUNTS];
 	uint64_t before[IPOIB_COUNTS]; /* of the sessions that have ended; the packet thread's */
-	_Atomic uint32_t ngroups, missing; /* groups joined, and not; written by the helper */
+	_Atomic uint32_t ngroups, missing; /* groups joined and not joined; written by the helper */
 	uint64_t tap_full;
 	uint64_t published; /* when it did so last */
 };
@@ -145,10 +146,10 @@ static inline uint64_t rib_now_ms(void)
 	return rib_now_ns() / 1000000u;
 }
 
-/** Says @p text on stderr, once in a row. */
+/** Prints @p text on stderr, unless it is the same as last time. */
 __attribute__((format(printf, 2, 3))) void rib_say(struct rib *r, const char *text, ...);
 
-/** The session is to end, because @p why. The packet thread. */
+/** Requests the end of the session, because @p why. Packet thread. */
 static inline void rib_fail(struct rib *r, const char *why)
 {
 	if (!r->failed)
@@ -156,7 +157,8 @@ static inline void rib_fail(struct rib *r, const char *why)
 	r->failed = true;
 }
 
-/** @return the next pause in ms. @param in_vain  an attempt cost memory, and did not serve long */
+/** @return the next pause in ms. @param in_vain  the last attempt used memory and served only
+ * briefly */
 static inline int rib_next_pause(int before, bool in_vain)
 {
 	if (!in_vain)
@@ -193,11 +195,12 @@ void rib_publish(struct rib *r, bool up);
 
 /* session.c */
 
-/** Opens the session with its queue pair. @return 0; -EAGAIN: later, and why was said. */
+/** Opens the session with its queue pair. @return 0; -EAGAIN: try later; the reason is on stderr.
+ */
 int rib_open(struct rib *r);
 
-/** The netdev has a carrier while the port is active. @return whether an address, a MAC, the P_Key
- *  or the MTU of the port is another than the session's. Waits for rocid. */
+/** The netdev has a carrier while the port is active. @return whether an address, the MAC, the
+ * P_Key or the MTU of the port differs from the session's. Waits for rocid. */
 bool rib_port_changed(struct rib *r);
 
 /** Ends the session. The helper has ended. */
@@ -211,31 +214,33 @@ static inline uint8_t *rib_recv_slot(const struct rib *r, uint32_t i)
 	return r->q.slots + (size_t)i * RIB_SLOT;
 }
 
-/** Where the next datagram to send is built: RIB_SLOT octets; NULL: all are being sent. */
+/** @return where to build the next datagram, RIB_SLOT octets; NULL: all slots are being sent. */
 uint8_t *rib_send_slot(struct rib *r);
 
-/** Sends what rib_send_slot() returned last: with others, or by rib_flush_sends(). */
+/** Sends the slot that rib_send_slot() returned last, in a batch that rib_flush_sends() completes.
+ */
 void rib_post_send(struct rib *r, const struct ipoib_tx *tx);
 void rib_flush_sends(struct rib *r);
 
-/** An address handle to @p gid, or NULL; errno is EAGAIN while its kernel looks for it. Any thread.
+/** @return an address handle to @p gid, or NULL; errno is EAGAIN while the kernel resolves it. Any
+ * thread.
  */
 struct roci_ah *rib_handle(struct rib *r, const uint8_t gid[16]);
 
 /* tap.c */
 
-/** Makes the netdev, unless there is one, and brings it up. @return 0 or a negative errno; why was
- *  said. */
+/** Creates the netdev, unless there is one, and brings it up. @return 0 or a negative errno; the
+ * reason is on stderr. */
 int rib_tap_open(struct rib *r);
-/** @return false: the netdev is in a network namespace that rocid may not enter, so that no session
- *  is of use; a sentence says so. */
+/** @return false: the netdev is in a network namespace that rocid may not enter, so that a session
+ * would be useless; stderr says so. */
 bool rib_tap_is_near(struct rib *r);
 void rib_tap_close(struct rib *r);
 
 /**
- * Takes the name, the MAC and the MTU that an administrator gave the netdev, or puts the MTU back,
- * and says so, if the port cannot carry it. During a visit.
- * @return false: the netdev is not where its session began. */
+ * Adopts the name, the MAC and the MTU that an administrator gave the netdev. Resets an MTU that
+ * the port cannot carry, and says so. During a visit.
+ * @return false: the netdev is no longer where its session began. */
 bool rib_tap_follow(struct rib *r, int settings);
 
 /** Without a carrier the kernel forgets the netdev's neighbours. */
@@ -243,9 +248,9 @@ void rib_tap_carrier(struct rib *r, bool up);
 
 /* netns.c */
 
-/** Goes where the netdev is. Any thread, which must end its visit soon.
+/** Enters the network namespace of the netdev. Any thread, which must end its visit soon.
  *  @return a socket for the settings of netdevs there; -EBADFD: the netdev was deleted; -EXDEV:
- *  rocid may not enter; another negative errno: not now. */
+ *  rocid may not enter; another negative errno: try later. */
 int rib_visit(const struct rib *r);
 void rib_end_visit(const struct rib *r, int settings);
 
@@ -266,9 +271,8 @@ void rib_unwake(int eventfd);
 
 /* handles.c */
 
-/** Makes the address handles that are asked for, as far as their peers are found by now. The
- * helper.
- *  @return for how many ms to wait before the next call, at most @p longest_ms */
+/** Creates the requested address handles whose peers have been resolved. Helper.
+ *  @return ms until the next call, at most @p longest_ms */
 int rib_make_handles(struct rib *r, struct rib_asking *a, int longest_ms);
 
 /* groups.c */
@@ -334,19 +338,18 @@ struct mnl_socket *rib_memberships_open(void);
  *  @return false: it could not be read. */
 bool rib_memberships_read(struct rib *r, struct rib_members *m, uint64_t now);
 
-/** Asks the kernel by rtnetlink; calls @p take for each message of its answer. @param head  of the
- *  request, @p len octets. @return false: it did not answer. */
+/** Queries the kernel by rtnetlink; calls @p take for each message of the answer. @param head  of
+ * the request, @p len octets. @return false: there was no answer. */
 bool rib_ask_kernel(uint16_t type, uint16_t flags, const void *head, size_t len,
 	int (*take)(const struct nlmsghdr *h, void *arg), void *arg);
 
 /* bridge.c */
 
-/** Copies the addresses that lib/ipoib knows, the youngest first; under the lock. The packet
- * thread.
+/** Copies the addresses that lib/ipoib knows, newest first, under the lock. Packet thread.
  */
 void rib_hosts_publish(struct rib *r);
 
-/** @return the index of the netdev whose port the netdev is; 0: none. */
+/** @return the index of the bridge that the netdev is a port of; 0: none. */
 uint32_t rib_master(const struct rib *r);
 
 /** Adds the groups of other hosts, which are read once per RIB_READ_MS. @param now  in ms */

@@ -67,9 +67,9 @@ static int fail(struct rib *r, const char *what)
 	return -EAGAIN;
 }
 
-/* Each page is touched here once, and so rocid, which maps only what is there, touches it for its
- * workers (lib/ctl/memory/huge.h): receives take slot after slot, and of the first RIB_RECVS each
- * would cost both threads the faults of a page or two. */
+/* Touches each page once, so that rocid, which maps only existing pages, does the same for its
+ * workers (lib/ctl/memory/huge.h). Otherwise each of the first RIB_RECVS receives, which use slot
+ * after slot, would cost both threads one or two page faults. */
 static struct roci_mr *make_slots(struct rib *r)
 {
 	struct rib_qp *q = &r->q;
@@ -144,8 +144,8 @@ static int climb(struct rib *r)
 	return 0;
 }
 
-/* IPB-11: before the netdev is there. MTU, Q_Key and SL are not read from the group, because nobody
- * keeps groups on RoCE: decision 0097. */
+/* IPB-11: before the netdev exists. MTU, Q_Key and SL are not read from the group, because no
+ * subnet manager keeps groups on RoCE: decision 0097. */
 static int join_everybody(struct rib *r)
 {
 	static const uint8_t everybody[4] = {0xFF, 0xFF, 0xFF, 0xFF};
@@ -188,7 +188,7 @@ bool rib_port_changed(struct rib *r)
 	       roci_mtu_bytes(port.active_mtu) != r->q.capacity + IPOIB_HLEN;
 }
 
-/* rocid destroys whatever is left: objects are freed here only as far as the library asks for it.
+/* rocid destroys what is left; only objects that the library requires to be freed are freed here.
  */
 void rib_close(struct rib *r)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The kernel's side: an Ethernet netdev with the MAC of the port, so that the interface identifier
- * which the kernel makes of it is that of the port's EUI-64, the u bit toggled once (IPB-14). */
+/* The kernel's side: an Ethernet netdev with the MAC of the port, so that the kernel derives from
+ * it the interface identifier of the port's EUI-64, with the u bit toggled once (IPB-14). */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -24,7 +24,8 @@ static int fail(struct rib *r, const char *what)
 	return err;
 }
 
-/* A netdev of another kind has the name (EINVAL), or a tap that another program has open (EBUSY).
+/* The name belongs to a netdev of another kind (EINVAL), or to a tap that another program has open
+ * (EBUSY).
  */
 static int fail_to_make(struct rib *r)
 {
@@ -33,13 +34,13 @@ static int fail_to_make(struct rib *r)
 	if (err != -EINVAL && err != -EBUSY)
 		return fail(r, "make the netdev");
 	rib_say(r,
-		"cannot make the netdev, because there is another %s (%s): choose another name "
+		"cannot create the netdev, because there is another %s (%s): choose another name "
 		"with name=",
 		r->cfg.name, strerror(-err));
 	return err;
 }
 
-/* A setting of the netdev that has no other way; a container may not allow it. */
+/* Writes a setting that only /proc offers; a container may not allow it. */
 static void set_sysctl(const char *format, const char *name)
 {
 	char path[128];
@@ -60,8 +61,8 @@ static void announce(const char *name)
 	set_sysctl("/proc/sys/net/ipv6/conf/%s/ndisc_notify", name);
 }
 
-/* Whether somebody made the netdev to stay, and it is up: an administrator or an earlier rocid gave
- * it its MAC. The kernel does not tell which MACs were given, but where /sys is the namespace's. */
+/* Whether the netdev is persistent and up: then an administrator or an earlier rocid gave it its
+ * MAC. The kernel says which MACs were given only in a /sys of that namespace. */
 static bool was_up(const struct rib *r, int settings)
 {
 	struct ifreq ifr = {0};
@@ -70,7 +71,7 @@ static bool was_up(const struct rib *r, int settings)
 	       !ioctl(settings, SIOCGIFFLAGS, &ifr) && ifr.ifr_flags & IFF_UP;
 }
 
-/* The port's, unless an administrator gave the netdev another since then. */
+/* The port's MAC, unless an administrator has given the netdev another since then. */
 static int set_mac(struct rib *r, int settings, bool fresh)
 {
 	struct ifreq ifr = {.ifr_hwaddr.sa_family = 1 /* ARPHRD_ETHER */};
@@ -83,7 +84,8 @@ static int set_mac(struct rib *r, int settings, bool fresh)
 	return ioctl(r->tap, SIOCSIFHWADDR, &ifr);
 }
 
-/* @return a socket for its settings, where it is; or a negative errno, and why was said. */
+/* @return a socket for its settings, in its namespace; or a negative errno, with the reason on
+ * stderr. */
 static int come_after(struct rib *r)
 {
 	struct ifreq ifr = {0};
@@ -105,7 +107,7 @@ static int come_after(struct rib *r)
 	return s;
 }
 
-/* A name, a MAC and an MTU that an administrator gave it stay. */
+/* A name, a MAC and an MTU set by an administrator stay. */
 static int set_up(struct rib *r, int s, bool fresh)
 {
 	struct ifreq ifr = {0};
@@ -128,7 +130,7 @@ static int set_up(struct rib *r, int s, bool fresh)
 	return ioctl(s, SIOCSIFFLAGS, &ifr);
 }
 
-/* The next one is made at home, wherever the one before has been. */
+/* Creates the next netdev in rocid's own namespace, wherever the previous one was moved. */
 static int attach(struct rib *r)
 {
 	const unsigned offload = TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6 | TUN_F_TSO_ECN;
@@ -146,7 +148,7 @@ static int attach(struct rib *r)
 }
 
 /* The kernel accepts any MTU of a tap up to 65,521 and has no way to lower that limit (IFLA_MAX_MTU
- * can only be read): one that the port cannot carry is put back (IPB-13). */
+ * can only be read): an MTU that the port cannot carry is reset (IPB-13). */
 static void follow_mtu(struct rib *r, int s, const struct ifreq *at)
 {
 	struct ifreq ifr = *at;
@@ -176,8 +178,9 @@ bool rib_tap_follow(struct rib *r, int settings)
 
 	if (ioctl(r->tap, TUNGETIFF, &ifr) || ioctl(r->tap, SIOCGIFHWADDR, &mac) ||
 		rib_netns() != r->netns)
-		return false;	      /* it was deleted, or moved: begin again there */
-	pthread_mutex_lock(&r->lock); /* not over a call: the packet thread takes it */
+		return false; /* it was deleted, or moved: begin again there */
+	pthread_mutex_lock(
+		&r->lock); /* never held over a system call: the packet thread takes it */
 	memcpy(r->name, ifr.ifr_name, sizeof(r->name));
 	memcpy(r->mac, mac.ifr_hwaddr.sa_data, sizeof(r->mac));
 	pthread_mutex_unlock(&r->lock);
@@ -193,9 +196,9 @@ void rib_tap_carrier(struct rib *r, bool up)
 		ioctl(r->tap, TUNSETCARRIER, &on);
 }
 
-/* A session has another QPN. The kernel tells peers of all its addresses (IPB-16) when the netdev
- * gets a MAC, be it the one that it has; it must have noticed the carrier before, or nothing is
- * sent. */
+/* A new session has another QPN. The kernel announces all its addresses to peers (IPB-16) when the
+ * MAC of the netdev is set, even to the same value; it must have noticed the carrier before, or
+ * nothing is sent. */
 static void tell_peers(const struct rib *r, int settings)
 {
 	struct ethtool_value link = {.cmd = ETHTOOL_GLINK};
@@ -237,7 +240,7 @@ int rib_tap_open(struct rib *r)
 		}
 		rib_end_visit(r, s);
 	}
-	if (err && fresh) /* an older one stays, with its addresses and routes */
+	if (err && fresh) /* an existing netdev stays, with its addresses and routes */
 		rib_tap_close(r);
 	return err;
 }

@@ -116,9 +116,10 @@ bool generations_know(struct arena_file *f, const struct arena_piece *live, size
 /* Blocks use the generations from this one on, with room after each, because they may be extended
  * at any moment. */
 #define GENERATION_BLOCK (1u << 11)
-#define GENERATION_SPAN	 8u /* addresses reach this far: so many before a limit would pass it */
-#define BLOCKS_MAX	 (GENERATIONS - GENERATION_BLOCK - GENERATION_SPAN)
-#define ROOM_TO_GROW	 (1ull << 40)
+/* Generations that one address range may span: stop this many before a limit. */
+#define GENERATION_SPAN 8u
+#define BLOCKS_MAX	(GENERATIONS - GENERATION_BLOCK - GENERATION_SPAN)
+#define ROOM_TO_GROW	(1ull << 40)
 
 /** @return how many bytes a block at @p off may grow. */
 static inline uint64_t room_of(uint64_t off)

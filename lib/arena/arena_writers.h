@@ -12,7 +12,8 @@ enum arena_writers {
 	ARENA_WRITERS_SIGNALS,	 /* by stopping the other threads */
 };
 
-/** Allowed means as bits 1 << enum arena_writers. For tests; set before the first registration. */
+/** Allowed mechanisms, as bits 1 << enum arena_writers. For tests; set before the first
+ * registration. */
 extern unsigned arena_means;
 
 #endif

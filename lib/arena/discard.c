@@ -2,8 +2,9 @@
 /*
  * madvise() with MADV_DONTNEED or MADV_FREE, for memory that may have been swapped. For such pages
  * the kernel would only drop the page table entries, so their bytes would survive, while allocators
- * (jemalloc) rely on zeroes: the pages are punched out of the file. And mremap() that extends such
- * memory, which may have been longer before: the following pages still have the bytes of then.
+ * (jemalloc) rely on zeroes: the pages are punched out of the file. The same holds for mremap()
+ * that extends such memory, which may have been longer before: the pages that follow still have
+ * their old bytes.
  *
  * An allocator calls it within malloc(), which the arena calls while it holds its lock. So nothing
  * here takes a lock, calls malloc() or uses the shared view of the mappings: the range belongs to

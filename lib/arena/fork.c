@@ -73,7 +73,7 @@ static struct {
 	int cancel;   /* for arena_unlock() */
 	bool active;
 	bool alone;  /* no other threads */
-	bool parked; /* they are stopped until the child has its copy */
+	bool parked; /* stopped until the child has its copy */
 	bool copied; /* the child has its copy */
 } fk;
 

@@ -100,7 +100,8 @@ static bool is_seen(const struct arena_file *f, uint64_t off, uint64_t len)
 	return false;
 }
 
-#define LOOKS_SKIPPED 256u /* after one that failed, which stops the process for long */
+/* Scans skipped after a failed one, because each stops the process for a long time. */
+#define LOOKS_SKIPPED 256u
 
 /* @return whether a look at the mappings, during which no other thread ran (sweep.c), found no part
  * of [@p off, @p off + @p len). It disturbs no sleeping thread, as there are other places. */

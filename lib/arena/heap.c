@@ -30,7 +30,7 @@ static bool is_first(uintptr_t at, const struct glibc_heap *h)
 	return !h->previous && h->arena > at && h->arena - at < arena.page;
 }
 
-/* Another thread may unmap what is no heap, so it is read by a system call. */
+/* Another thread may unmap memory that is not a heap, so read it by a system call. */
 static bool in_glibc_heap(uintptr_t s, uintptr_t e)
 {
 	uintptr_t at = s & ~(GLIBC_HEAP - 1);

@@ -30,7 +30,7 @@ struct hold {
 	enum arena_writers by; /* chosen by hold_begin() */
 };
 
-/** Chooses the means. @p device: a descriptor of /dev/userfaultfd, which is closed, or -1. */
+/** Chooses the mechanism. @p device: a descriptor of /dev/userfaultfd, which is closed, or -1. */
 void hold_open(int device);
 void hold_close(void);
 

@@ -18,7 +18,7 @@
 
 #define THREADS_MAX 4096u
 #define PAUSE_NS    20000
-#define LOOK_NS	    5000000 /* before that, do not examine why a thread is late */
+#define LOOK_NS	    5000000 /* minimum wait before examining why a thread is late */
 
 /* Give up on a thread that sleeps with the signal blocked after this many looks, but wait longer
  * for one that lacks a CPU, perhaps within pthread_create() or fork(). */
@@ -217,7 +217,7 @@ static int each_thread(int dir, int (*each)(pid_t tid, void *arg), void *arg)
 	return n < 0 ? -EAGAIN : 0;
 }
 
-struct crowd {
+struct stop_scan {
 	pid_t pid, own, waiter;
 	int dir;
 	bool sleepers; /* accept threads that sleep with the signal blocked */
@@ -228,7 +228,7 @@ struct crowd {
 
 static int stop_one(pid_t tid, void *arg)
 {
-	struct crowd *c = arg;
+	struct stop_scan *c = arg;
 
 	if (tid == c->own || tid == c->waiter)
 		return 0;
@@ -248,7 +248,7 @@ static int stop_one(pid_t tid, void *arg)
 }
 
 /* A list of threads in /proc may omit one while another ends.  @return whether that happened. */
-static bool missed_one(const struct crowd *c)
+static bool missed_one(const struct stop_scan *c)
 {
 	unsigned known = 1 + !!c->waiter;
 	struct stat st;
@@ -278,14 +278,14 @@ static unsigned next_absent(unsigned i, pid_t pid)
 }
 
 /* @return the most serious reason among the threads that are not parked. */
-static enum thread_absence worst(const struct crowd *c)
+static enum thread_absence worst(const struct stop_scan *c)
 {
 	enum thread_absence most = THREAD_ENDED;
 
 	for (unsigned i = 0; (i = next_absent(i, c->pid)) < lot.n; i++) {
 		enum thread_absence why = thread_absence(c->dir, lot.tid[i], lot.sig);
 
-		/* One that blocks the signal may sleep by now. */
+		/* A thread that blocks the signal may be asleep by now. */
 		lot.sleeps[i] = c->sleepers && thread_sleeps(c->dir, lot.tid[i], &lot.switches[i]);
 		if (why > most && !lot.sleeps[i])
 			most = why;
@@ -293,7 +293,7 @@ static enum thread_absence worst(const struct crowd *c)
 	return most;
 }
 
-static int wait_parked(const struct crowd *c)
+static int wait_parked(const struct stop_scan *c)
 {
 	struct timespec pause = {.tv_nsec = PAUSE_NS};
 	unsigned blocks = 0;
@@ -316,7 +316,7 @@ static int wait_parked(const struct crowd *c)
 	return 0;
 }
 
-static int gather(struct crowd *c, bool anyway)
+static int gather(struct stop_scan *c, bool anyway)
 {
 	int err = c->dir < 0 || !ours() ? -EAGAIN : 0;
 	bool more = true;
@@ -339,9 +339,9 @@ static int gather(struct crowd *c, bool anyway)
 	return err;
 }
 
-static struct crowd crowd(pid_t waiter)
+static struct stop_scan stop_scan(pid_t waiter)
 {
-	return (struct crowd){
+	return (struct stop_scan){
 		.pid = (pid_t)syscall(SYS_getpid),
 		.own = (pid_t)syscall(SYS_gettid),
 		.waiter = waiter,
@@ -353,7 +353,7 @@ static struct crowd crowd(pid_t waiter)
 
 int park(pid_t waiter, bool anyway)
 {
-	struct crowd c = crowd(waiter);
+	struct stop_scan c = stop_scan(waiter);
 	int err = gather(&c, anyway);
 
 	if (c.dir >= 0)
@@ -372,7 +372,7 @@ static struct {
 
 int still_begin(bool gently)
 {
-	struct crowd c = park_possible() ? crowd(0) : (struct crowd){.dir = -1};
+	struct stop_scan c = park_possible() ? stop_scan(0) : (struct stop_scan){.dir = -1};
 	sigset_t all;
 	int err;
 

@@ -58,7 +58,7 @@ static bool add_mapped(struct live *l, const struct arena_file *f)
 	return true;
 }
 
-/* Says it once if looks fail again and again: then memory stays allocated. */
+/* Reports once that scans keep failing: then memory stays allocated. */
 static void complain(int err)
 {
 	static const char why[] =

@@ -66,7 +66,7 @@ static const char *const profiles[PROFILES] = {
 static const struct cc_param params[PARAMS] = {
 	[NP_MIN_TIME] = {.name = "np_min_time_between_cnps",
 		.unit = "us",
-		.help = "least time between two CNPs of a QP; 0: a CNP per marked packet",
+		.help = "minimum time between two CNPs of a QP; 0: a CNP per marked packet",
 		.min = 1,
 		.max = 1e6,
 		.or_zero = true,
@@ -126,7 +126,7 @@ static const struct cc_param params[PARAMS] = {
 		.def = {FLAT(200), FLAT(50), PER_25G(50)}},
 	[MIN_DEC_FAC] = {.name = "rp_min_dec_fac",
 		.unit = "%",
-		.help = "least part of its rate that a QP keeps in one decrease; 0: any",
+		.help = "minimum share of the rate kept in one decrease; 0: no minimum",
 		.min = 1,
 		.max = 100,
 		.or_zero = true,
@@ -139,7 +139,7 @@ static const struct cc_param params[PARAMS] = {
 		.def = EACH(10, 1, 100)},
 	[MAX_RATE] = {.name = "rp_max_rate",
 		.unit = "Mb/s",
-		.help = "at this rate the limit ends; 0: the port's rate",
+		.help = "rate at which limiting stops; 0: the port's rate",
 		.min = 1,
 		.max = 1e6,
 		.or_zero = true,
@@ -313,7 +313,8 @@ static uint64_t run_of(const struct cc *c, uint32_t times, uint32_t lengths)
 {
 	uint32_t limit = (uint32_t)value(c, THRESHOLD);
 
-	if (times <= limit) /* no rise yet, or the additive one if bytes are ahead */
+	/* no increase yet, or only the additive one if the byte counter leads */
+	if (times <= limit)
 		return limit - times + 1;
 	if (c->cfg->profile == NS3HPCC)
 		return times == limit + 1 ? 1 : UINT64_MAX;

@@ -43,8 +43,8 @@ const char *roci_event_type_str(enum roci_event_type type)
 	static const char *const names[] = {
 		[ROCI_EVENT_CQ_ERR] = "CQ overflowed",
 		[ROCI_EVENT_QP_FATAL] = "QP failed",
-		[ROCI_EVENT_QP_REQ_ERR] = "QP got an invalid request",
-		[ROCI_EVENT_QP_ACCESS_ERR] = "QP got a request that it does not permit",
+		[ROCI_EVENT_QP_REQ_ERR] = "invalid request on the QP",
+		[ROCI_EVENT_QP_ACCESS_ERR] = "request that the QP does not permit",
 		[ROCI_EVENT_COMM_EST] = "QP received a first packet from its peer",
 		[ROCI_EVENT_SQ_DRAINED] = "send queue drained",
 		[ROCI_EVENT_DEVICE_FATAL] = "rocid is gone",

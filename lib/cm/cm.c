@@ -260,8 +260,7 @@ struct cm_conn *cm_index_find(
 	return NULL;
 }
 
-/* --- half-open connections ---------------------------------------------------------------------
- */
+/* --- half-open connections ------------------------------------------------------------ */
 
 /* Peers with the same hash count as one. */
 unsigned cm_peer(const struct cm *cm, const struct cm_path *path)
@@ -287,7 +286,7 @@ bool cm_half_room(struct cm *cm, const struct cm_listener *l, const struct cm_pa
 }
 
 /* The request of @p c included. */
-static bool crowded(struct cm *cm, const struct cm_conn *c)
+static bool over_share(struct cm *cm, const struct cm_conn *c)
 {
 	return *half_of(cm, &c->path) > cm->conf.half_open - cm->halves + 1;
 }
@@ -324,8 +323,7 @@ void cm_half_del(struct cm *cm, struct cm_conn *c)
 	--*half_of(cm, &c->path);
 }
 
-/* --- what all states share -----------------------------------------------------------------------
- */
+/* --- what all states share ------------------------------------------------------------ */
 
 void cm_free(struct cm *cm, struct cm_conn *c)
 {
@@ -363,7 +361,7 @@ enum cm_rej cm_event(struct cm *cm, struct cm_conn *c, enum cm_event_type type, 
 	if (!c->owned)
 		return 0;
 	if (type == CM_EV_REQ || type == CM_EV_SIDR_REQ)
-		e.crowded = crowded(cm, c);
+		e.over_share = over_share(cm, c);
 	if (mad)
 		e.private_data = cm_bytes(mad, cm_private_field(mad_attr(mad)), &e.private_len);
 	return cm->ops.event(cm->arg, &e);
@@ -423,8 +421,7 @@ void cm_keep_answer(struct cm *cm, struct cm_conn *c, uint64_t now)
 		now + 3 * (2 * cm_time(cm->conf.packet_life) + cm_time(timeout)));
 }
 
-/* --- queries
- *  * ------------------------------------------------------------------------------------- */
+/* --- queries -------------------------------------------------------------------------- */
 
 int cm_state_of(const struct cm *cm, uint32_t id)
 {

@@ -77,8 +77,8 @@ struct cm_event {
 	uint32_t id;
 	uint64_t cookie;   /* of the connection; CM_EV_REQ, CM_EV_SIDR_REQ: of the listener */
 	uint32_t listener; /* valid for these two */
-	bool crowded; /* likewise: the peer has its share of half-open connections, so refuse the
-			 request unless the listener's user has few */
+	bool over_share;   /* likewise: the peer has used up its share of half-open connections, so
+			      refuse the request unless the listener's user has few */
 	unsigned reason;
 	const struct cm_path *path;
 	const uint8_t *mad;	     /* the cause; NULL: a timer */
@@ -90,7 +90,7 @@ struct cm_event {
 struct cm_ops {
 	void (*send)(void *arg, const struct cm_path *to, const uint8_t mad[MAD_LEN]);
 	/** @return 0. For CM_EV_REQ and CM_EV_SIDR_REQ also the reason to refuse the request:
-	 * nothing of it is kept then, and the answer is one to a stranger. */
+	 * then no state is kept, and the answer counts as one to an unknown peer. */
 	enum cm_rej (*event)(void *arg, const struct cm_event *e);
 };
 
@@ -115,7 +115,7 @@ struct cm_count {
 	uint64_t repeated[CM_ATTRS];   /* retransmitted by a timer */
 	uint64_t duplicates[CM_ATTRS]; /* received again */
 	uint64_t ignored[CM_ATTRS];    /* id, QPN, address or state does not match */
-	uint64_t bad[MAD_VERDICTS];
+	uint64_t bad[MAD_FAULTS];
 	uint64_t refused[CM_REASONS]; /* REJs sent, by reason */
 	uint64_t strangers_limited;
 };
@@ -165,8 +165,7 @@ struct cm *cm_init(void *room, uint32_t conns, uint32_t listeners, const struct 
 /** The defaults of struct cm_conf; the caller sets guid and seeds. */
 struct cm_conf cm_defaults(void);
 
-/* --- driving -----------------------------------------------------------------------------------
- */
+/* --- driving -------------------------------------------------------------------------- */
 
 /** A datagram of @p len bytes arrived at QP1 from @p from; its content is untrusted. */
 void cm_mad(
@@ -181,8 +180,7 @@ bool cm_expire_some(struct cm *cm, uint64_t now, unsigned most);
 /** @return when to call cm_expire(), WHEEL_NEVER if no timer is armed. */
 uint64_t cm_deadline(const struct cm *cm);
 
-/* --- commands: 0 or a negative errno ------------------------------------------------------------
- */
+/* --- commands: 0 or a negative errno -------------------------------------------------- */
 
 /**
  * Listens for @p service_id: at @p gid, at all IPv4 addresses (::ffff:0.0.0.0), at all IPv6

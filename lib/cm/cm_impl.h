@@ -11,7 +11,7 @@
 
 #define CM_NONE	 UINT32_MAX
 #define CM_PEERS 1024u
-/* A peer's own share of the answers to strangers is this part of them. */
+/* One peer gets at most 1/CM_STRANGER_SHARE of the answers to unknown peers. */
 #define CM_STRANGER_SHARE 16u
 #define CM_TICK_SHIFT	  20u /* 1.05 ms: the protocol has no shorter time */
 #define CM_TIME_MAX	  25u /* 131 s */
@@ -52,7 +52,7 @@ struct cm_conn {
 	uint8_t max_retries;
 	uint8_t init_depth, resp_res; /* the peer's offer, later the agreed values */
 	uint8_t mtu, retry_count, rnr_retry, ack_timeout, remote_timeout;
-	uint8_t own_timeout; /* as the peer's REQ says, which it repeats after that */
+	uint8_t own_timeout; /* from the peer's REQ: when it repeats the REQ */
 	bool owned;
 	bool half;    /* its program has not answered the request */
 	bool unheard; /* its program has not received the event: in the backlog */

@@ -107,8 +107,7 @@ int cm_rtu(struct cm *cm, uint32_t id, const void *private_data, size_t len, uin
 	return 0;
 }
 
-/* --- the passive side ----------------------------------------------------------------------------
- */
+/* --- the passive side ----------------------------------------------------------------- */
 
 static uint8_t smaller(uint8_t a, uint8_t b)
 {

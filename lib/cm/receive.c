@@ -74,7 +74,8 @@ static struct cm_conn *rejected_by_guid(struct cm_rx *rx)
 		cm_get(rx->mad, CM_F_REJ_ARI_LEN) < sizeof(guid))
 		return NULL;
 	c = cm_index_find(rx->cm, CM_BY_REMOTE_ID, guid, get_be32(rx->mad + O_LOCAL_ID), rx->from);
-	/* A connected peer knows both ids, so one who gives only one is somebody else (SEC-03). */
+	/* A connected peer knows both ids, so a message with only one comes from another host
+	 * (SEC-03). */
 	return c && c->state < CM_ESTABLISHED ? c : NULL;
 }
 
@@ -126,8 +127,7 @@ static void rx_rej(struct cm_rx *rx)
 	}
 }
 
-/* --- REP, RTU -----------------------------------------------------------------------------------
- */
+/* --- REP, RTU ------------------------------------------------------------------------- */
 
 /* CM-22: never more than offered. */
 static uint8_t smaller(uint64_t a, uint8_t b)
@@ -214,8 +214,7 @@ static void rx_rtu(struct cm_rx *rx)
 	}
 }
 
-/* --- DREQ, DREP
- * ----------------------------------------------------------------------------------- */
+/* --- DREQ, DREP ----------------------------------------------------------------------- */
 
 /* Answers a DREQ, whether or not there is a connection (CM-19, CM-10). */
 static void drep(struct cm_rx *rx)
@@ -282,8 +281,7 @@ static void rx_drep(struct cm_rx *rx)
 	}
 }
 
-/* --- LAP
- * -------------------------------------------------------------------------------------------- */
+/* --- LAP ------------------------------------------------------------------------------ */
 
 /* CM-32, CM-08: alternate paths are not supported. */
 static void rx_lap(struct cm_rx *rx)
@@ -303,15 +301,14 @@ static void rx_lap(struct cm_rx *rx)
 	cm_transmit(rx->cm, &c->path, mad);
 }
 
-/* --- dispatch
- *  * -------------------------------------------------------------------------------------- */
+/* --- dispatch ------------------------------------------------------------------------- */
 
 void cm_mad(struct cm *cm, const struct cm_path *from, const uint8_t *mad, size_t len, uint64_t now)
 {
 	static void (*const handler[CM_ATTRS])(struct cm_rx *) = {cm_rx_req, rx_mra, rx_rej, rx_rep,
 		rx_rtu, rx_dreq, rx_drep, cm_rx_sidr_req, cm_rx_sidr_rep, rx_lap, cm_ignored};
 	struct cm_rx rx = {cm, from, mad, now};
-	enum mad_verdict v = mad_check(mad, len);
+	enum mad_fault v = mad_check(mad, len);
 
 	cm->count.bad[v]++;
 	if (v != MAD_CM)

@@ -30,7 +30,7 @@ static bool room(struct cm_rx *rx, struct cm_listener *l, struct cm_conn **c)
 	return *c;
 }
 
-/* The peer reuses the ID of an answered request for a different one. */
+/* The peer reuses the ID of an answered request for another request. */
 static bool begins_anew(const struct cm_rx *rx, const struct cm_conn *c)
 {
 	return c->state == CM_SIDR_DONE &&

@@ -130,7 +130,7 @@ static NOINLINE enum drop not_from_peer(const struct qp *qp, const struct pkt *p
 	return DROP_QP_ADDRESS; /* VAL-12, VAL-13, SEC-03 */
 }
 
-/* Of a class of its own, which is no QP's. */
+/* It has a class of its own, to which no QP belongs. */
 static bool is_cnp(const struct pkt *pkt)
 {
 	return pkt->op->kind == KIND_CNP;
@@ -311,7 +311,7 @@ enum drop classify_member(
 		trace_rx_begin(&s, c, qp, pkt, now);
 	if (!why)
 		why = check_qp(qp, pkt, false);
-	if (!why) /* the class of a multicast packet is UD's, and so is the QP's */
+	if (!why) /* the classes of a multicast packet and of this QP are both UD */
 		why = ud_rx(c, qp, pkt, now);
 	if (why == DROP_PKEY)
 		count_bad_pkey(c, pkt->port);

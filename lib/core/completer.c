@@ -677,7 +677,7 @@ static bool in_a_response(const struct qp *qp, uint32_t psn)
 	return from != qp->req.fetched && wqe_has_response(qp_wqe(qp, from));
 }
 
-/* Whether @p psn is that of the expected response, and for the oldest WQE. */
+/* Whether @p psn is that of the expected response, which belongs to the oldest WQE. */
 static bool response_is_next(const struct qp *qp, uint32_t psn)
 {
 	return qp->comp.head != qp->req.fetched && wqe_has_response(qp_wqe(qp, qp->comp.head)) &&

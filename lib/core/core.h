@@ -321,8 +321,8 @@ static inline void core_names(struct core *c, bool on)
 
 /** Finds the payload of @p pkt, which frame_parse() accepted and whose sender set txd.named, after
  *  source_qp was set. The memory is read in core_rx(), before the next quiescent state.
- * @param whole  somebody looks at the frame: payload and ICRC are put into it now; zeroes, if the
- *                memory cannot be read any more
+ * @param whole  a capture or trace needs the frame: payload and ICRC are copied in now; zeroes if
+ *                the memory can no longer be read
  * @return whether the frame has its payload from now on, and names none
  */
 bool core_named(struct core *c, struct pkt *pkt, bool whole);

@@ -101,7 +101,7 @@ enum modify_refusal {
 
 struct modify_result {
 	uint8_t refusal; /* enum modify_refusal */
-	uint8_t state;	 /* that the QP was in: enum abi_qp_state */
+	uint8_t state;	 /* previous state of the QP, enum abi_qp_state */
 	uint8_t port;	 /* MODIFY_VALUE: number of the port that `attrs` disagrees with, or 0 */
 	uint32_t attrs;	 /* ABI_QP_*: all that are missing or forbidden, or one with a bad value */
 };

@@ -72,7 +72,7 @@ struct limiter {
 	/* An algorithm that needs ACKs has another one beside it, for packets that have none. */
 	bool unacked;		    /* `cc` is for those */
 	bool turns;		    /* the QP sends both */
-	bool detours;		    /* it takes another path as soon as it may */
+	bool detours;		    /* changes to another path when that is allowed */
 	struct limiter_aside aside; /* the other one, meanwhile */
 };
 
@@ -91,7 +91,7 @@ void pacing_refresh(struct core *c, struct qp *qp, uint64_t now);
 /** CORE_CMD_SET_RATE: @p rate bit/s on the wire, preamble and gap included; 0: no limit. */
 void pacing_set_rate(struct core *c, struct qp *qp, uint64_t rate, uint64_t now);
 
-/** CORE_CMD_SHAPE_QP: the program of @p qp limits it by itself. The least rate applies. */
+/** CORE_CMD_SHAPE_QP: the program of @p qp limits it by itself. The minimum rate applies. */
 void pacing_shape(struct core *c, struct qp *qp, const struct core_shape *shape, uint64_t now);
 
 /** CORE_CMD_SET_CC: an algorithm that stays keeps what it knows, another one begins anew. */
@@ -128,7 +128,7 @@ unsigned pacing_room(struct core *c, struct qp *qp, unsigned n, uint64_t now);
 bool pacing_sent(
 	struct core *c, struct qp *qp, const struct txd *out, unsigned n, bool again, uint64_t now);
 
-/** @p qp has more to send: it waits on the wheel for its departure. */
+/** Puts @p qp, which has more to send, on the timer wheel until its departure time. */
 void pacing_wait(struct core *c, struct qp *qp);
 
 /** @p qp has nothing to send. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The short way of the requester. Most of what is posted to a QP in RTS that has nothing to send
- * again are SENDs and WRITEs of one SGE that fit into a packet. A run of them is taken and built in
- * one loop: what is the same for all of them is checked once, each key is looked up once, and the
- * cursor, the window and the timer move once. Any other WQE ends the run and is left in the queue:
- * requester.c decides about it, as if there were no runs.
+ * The fast path of the requester. Most requests that are posted to a QP in RTS without
+ * retransmissions are SENDs and WRITEs of one SGE that fit into a packet. A run of them is taken
+ * and built in one loop: what is the same for all of them is checked once, each key is looked up
+ * once, and the cursor, the window and the timer move once. Any other WQE ends the run and is left
+ * in the queue: requester.c decides about it, as if there were no runs.
  */
 #include "core.h"
 #include "mr.h"

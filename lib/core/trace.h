@@ -81,8 +81,8 @@ _Static_assert(sizeof(struct trace_event) == 32, "trace_event");
  *  CORE_CMD_TRACE_QP has detached it from its QP. */
 struct trace {
 	/* written by the owner of the QP */
-	_Atomic uint32_t head; /* events ever noted that may be read */
-	uint32_t next;	       /* events ever noted */
+	_Atomic uint32_t head; /* total events published to the reader */
+	uint32_t next;	       /* total events recorded */
 	uint32_t lost;	       /* since the last event that found room */
 	uint64_t step;	       /* when the last step began */
 	uint32_t taken;	       /* receive WQEs that were taken and noted */

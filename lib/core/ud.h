@@ -27,7 +27,8 @@ struct txd;
 enum drop ud_rx(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now);
 
 /** Delivers to @p qp a datagram without a frame: @p pkt is what ud_rx() would get, but its payload
- * is in the pieces of @p t.  @return false when it does not simply succeed: ud_rx() knows why. */
+ * is in the pieces of @p t.  @return false if it does not succeed at once: then ud_rx() finds the
+ * reason. */
 bool ud_deliver(
 	struct core *c, struct qp *qp, const struct pkt *pkt, const struct txd *t, uint64_t now);
 

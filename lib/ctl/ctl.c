@@ -214,7 +214,7 @@ static int start(struct ctl_state *h, char why[ABI_SENTENCE_MAX])
 	return 0;
 }
 
-/* rocid serves without it, too. */
+/* Not fatal: rocid works without it. */
 static void open_sysfs(struct ctl *ctl)
 {
 	char why[ABI_SENTENCE_MAX];
@@ -299,7 +299,7 @@ static int run_timers(struct ctl *ctl)
 	return lookups_poll(ctl) ? 0 : wait;
 }
 
-/* rocid serves without it, too.  @return false: QP1 is left to programs. */
+/* Not fatal: rocid works without it.  @return false: QP1 is left to programs. */
 static bool open_cm(struct ctl *ctl)
 {
 	char why[ABI_SENTENCE_MAX];

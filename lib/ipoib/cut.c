@@ -5,7 +5,7 @@
 #include "encap.h"
 #include "inet.h"
 
-/* The sum that the kernel began covers the pseudo-header; 0 stands for none in UDP. */
+/* The partial sum from the kernel covers the pseudo-header; in UDP 0 means no checksum. */
 static bool complete_sum(const struct virtio_net_hdr *h, uint8_t *frame, uint32_t len)
 {
 	uint32_t start = h->csum_start, at = start + h->csum_offset;
@@ -23,7 +23,7 @@ static bool is_ip4(const uint8_t *ip)
 	return ip[0] >> 4 == 4;
 }
 
-/* Whether there is TCP at @p l4 of an IP packet of the version that the header says. */
+/* Whether there is TCP at @p l4 of an IP packet whose version matches the header. */
 static bool is_tcp(const uint8_t *frame, uint32_t len, uint32_t l4, bool v6)
 {
 	const uint8_t *ip = frame + ETHER_HLEN;
@@ -77,8 +77,8 @@ static void put_ip(uint8_t *ip, uint32_t len, uint32_t hlen, uint32_t index)
 	inet_seal_ip4(ip, hlen);
 }
 
-/* CWR is of the first segment only (RFC 3168 6.1.2), FIN and PSH of the last. @param payload where
- * it was copied from: loads of what has just been stored would wait for the stores */
+/* Only the first segment has CWR (RFC 3168 6.1.2), only the last FIN and PSH.
+ * @param payload  where it was copied from: loads from the copy would wait for recent stores */
 static void put_tcp(
 	const struct cut *c, uint8_t *ip, uint8_t *tcp, const uint8_t *payload, uint32_t n)
 {

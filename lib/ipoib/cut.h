@@ -17,7 +17,7 @@ struct virtio_net_hdr;
 struct cut {
 	uint8_t *frame;
 	uint32_t len;
-	uint32_t head; /* octets before the payload; the whole frame when it is not to be cut */
+	uint32_t head; /* octets before the payload; the whole frame if it is not segmented */
 	uint32_t l4;   /* where TCP begins */
 	uint32_t at;   /* payload that has left */
 	uint32_t each; /* payload of a segment */
@@ -26,7 +26,7 @@ struct cut {
 };
 
 /**
- * Checks a frame, and completes its checksum unless it is to be cut.
+ * Checks a frame, and completes its checksum unless it will be segmented.
  * @param mtu  of the netdev: no segment has a longer IP packet
  * @return false: the header contradicts the frame, which is to be dropped.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file encap.h
- * What RFC 4391 puts on the wire: the encapsulation header (6), link-layer addresses (9.1.1) and
+ * The wire format of RFC 4391: the encapsulation header (6), link-layer addresses (9.1.1) and
  * the GIDs of multicast groups (4). Fields are big-endian on the wire.
  */
 #ifndef IPOIB_ENCAP_H
@@ -15,7 +15,7 @@
 #define IPOIB_ARPHRD	 32u	     /* hardware type of ARP (9.2) */
 #define IPOIB_ND_UNITS	 3u	     /* of 8 octets: length of a link-layer address option (9.3) */
 #define IPOIB_GRH_AREA	 40u	     /* before the header of a received datagram */
-#define IPOIB_QKEY	 0x80000B1Bu /* of every group and QP, bit 31 set (4.1, IPB-12) */
+#define IPOIB_QKEY	 0x80000B1Bu /* Q_Key of all groups and QPs, bit 31 set (4.1, IPB-12) */
 #define IPOIB_SCOPE	 2u	     /* link-local (4) */
 #define IPOIB_PKEY_FULL	 0x8000u     /* full member (4.1) */
 

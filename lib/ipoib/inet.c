@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "inet.h"
 
-/* The low halves of 64-bit words are what their sum has without the high halves, modulo 2^64: a
- * shift and two additions per vector. */
+/* The sum of the low halves of 64-bit words is the sum of the words less that of the high halves,
+ * modulo 2^64: a shift and two additions per vector. */
 #define SUM_OF(lanes)                                                                        \
 	lanes all = {0}, high = {0};                                                         \
 	for (; len >= 4 * sizeof(lanes); p += 4 * sizeof(lanes), len -= 4 * sizeof(lanes)) { \

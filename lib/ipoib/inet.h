@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file inet.h
- * Ethernet, IP and TCP as far as netdevs need them: where the fields are, and the Internet checksum
+ * The parts of Ethernet, IP and TCP that netdevs need: offsets of fields, and the Internet checksum
  * (RFC 1071), which is computed in the machine's own byte order.
  */
 #ifndef IPOIB_INET_H
@@ -100,13 +100,13 @@ static inline uint64_t inet_add_words(uint64_t sum, const uint8_t *p, uint32_t l
 	return sum + (word & UINT32_MAX) + (word >> 32);
 }
 
-/** Adds @p len octets to a sum; those before had an even number. */
+/** Adds @p len octets to a sum of an even number of octets. */
 static inline uint64_t inet_add(uint64_t sum, const void *data, uint32_t len)
 {
 	return len < INET_MANY ? inet_add_words(sum, data, len) : inet_add_many(sum, data, len);
 }
 
-/** @return the 16 bits of a sum, to be stored as they are. */
+/** @return the 16 bits of a sum in memory order. */
 static inline uint16_t inet_fold(uint64_t sum)
 {
 	sum = (sum & UINT32_MAX) + (sum >> 32);
@@ -132,7 +132,7 @@ static inline uint64_t inet_pseudo(const uint8_t *ip, uint32_t l4_len, uint8_t p
 	return ip[0] >> 4 == 4 ? inet_add(sum, ip + IP4_SRC, 8) : inet_add(sum, ip + IP6_SRC, 32);
 }
 
-/** Makes the checksum of an IPv4 header right. */
+/** Corrects the checksum of an IPv4 header. */
 static inline void inet_seal_ip4(uint8_t *ip, uint32_t hlen)
 {
 	inet_put(ip + IP4_SUM, 0);

@@ -51,7 +51,7 @@ enum ipoib_count {
 	IPOIB_SHORT,	   /**< shorter than their headers */
 	IPOIB_TYPE,	   /**< a type that RFC 4391 does not carry (IPB-02) */
 	IPOIB_LONG,	   /**< longer than the MTU */
-	IPOIB_BAD_IP,	   /**< not the IP version that the type says */
+	IPOIB_BAD_IP,	   /**< IP version that contradicts the type */
 	IPOIB_BAD_ARP,	   /**< not ARP of this hardware (IPB-04) */
 	IPOIB_BAD_ND,	   /**< lengths, options or checksum (IPB-05) */
 	IPOIB_FORGED,	   /**< an ARP or ND message of another GID than its datagram's */
@@ -59,16 +59,16 @@ enum ipoib_count {
 	IPOIB_OWN,	   /**< a group's copy of what was sent from here, or in its name */
 	IPOIB_NO_NEIGH,	   /**< to a MAC that no peer has */
 	IPOIB_UNRESOLVED,  /**< nobody answers for the GID */
-	IPOIB_QUEUE_FULL,  /**< too many wait for an address handle */
+	IPOIB_QUEUE_FULL,  /**< too many packets wait for an address handle */
 	IPOIB_PROBES_SENT, /**< peers asked again (IPB-16), or for the first time */
 	IPOIB_RESTARTED,   /**< peers that came back with another QPN (IPB-16) */
 	IPOIB_DUPLICATE,   /**< claims by peers of an IP address that was claimed here */
-	IPOIB_EVICTED,	   /**< entries that left the full table */
-	IPOIB_DISPLACED,   /**< IP addresses of this side that left for others (stations.h) */
+	IPOIB_EVICTED,	   /**< entries evicted from the full table */
+	IPOIB_DISPLACED,   /**< IP addresses of this side that were evicted (stations.h) */
 	IPOIB_LOOPED,	   /**< frames of the kernel that had come from the wire */
-	IPOIB_CUT,	   /**< frames of the kernel that became several (cut.h) */
-	IPOIB_MERGED,	   /**< frames to the kernel that were several (merge.h) */
-	IPOIB_BAD_OFFLOAD, /**< frames of the kernel that contradict what it says beside them */
+	IPOIB_CUT,	   /**< frames of the kernel that were split (cut.h) */
+	IPOIB_MERGED,	   /**< frames to the kernel that were merged (merge.h) */
+	IPOIB_BAD_OFFLOAD, /**< frames of the kernel that contradict their virtio_net_hdr */
 	IPOIB_COUNTS,
 };
 
@@ -108,10 +108,10 @@ struct ipoib_frame {
 
 /** A request for an address handle. */
 struct ipoib_ask {
-	uint32_t dest;	 /**< below NEIGH_MAX; a handle that this place had is not used any more */
+	uint32_t dest;	 /**< below NEIGH_MAX; the previous handle of this slot is no longer used */
 	uint32_t serial; /**< for ipoib_resolved() */
 	uint8_t gid[16];
-	bool group; /**< of a group, which nobody has to be asked for */
+	bool group; /**< of a group, which needs no lookup */
 };
 
 struct ipoib;
@@ -129,7 +129,7 @@ void ipoib_set_mac(struct ipoib *s, const uint8_t mac[6]);
 /**
  * Takes a frame of the kernel, in place.
  * @param frame  @p len octets, and IPOIB_TAIL free ones
- * @param tx     where it is now
+ * @param tx receives where it is now
  * @return whether to send it now; false: it was dropped, or waits for ipoib_next().
  */
 bool ipoib_from_kernel(
@@ -141,7 +141,7 @@ bool ipoib_from_wire(
 	struct ipoib *s, const struct ipoib_rx *rx, uint64_t now, struct ipoib_frame *frame);
 
 /**
- * Asks the netdev's side for an IP address that a packet has come for, and that is not known.
+ * Searches the netdev's side for an unknown IP address to which a packet was sent.
  * @param room  where the frame is built
  * @return whether there is a frame for the kernel.
  */
@@ -151,7 +151,8 @@ bool ipoib_search(
 /** @return whether an address handle is needed; ipoib_resolved() answers, at any time. */
 bool ipoib_ask(struct ipoib *s, struct ipoib_ask *ask);
 
-/** Says whether there is a handle now. @return false: the entry is gone, and the handle unused. */
+/** Reports whether there is a handle now. @return false: the entry is gone, and the handle unused.
+ */
 bool ipoib_resolved(struct ipoib *s, uint32_t dest, uint32_t serial, bool ok, uint64_t now);
 
 /**
@@ -164,7 +165,7 @@ bool ipoib_next(struct ipoib *s, uint8_t *room, uint64_t now, struct ipoib_tx *t
 /** @return when to call ipoib_next() and ipoib_search() at the latest; UINT64_MAX: not at all. */
 uint64_t ipoib_deadline(const struct ipoib *s);
 
-/** Counts what its caller did or dropped. */
+/** Counts an action or a drop of the caller. */
 void ipoib_count(struct ipoib *s, enum ipoib_count c);
 
 /** @return the counters, IPOIB_COUNTS of them. */
@@ -173,13 +174,13 @@ const uint64_t *ipoib_counts(const struct ipoib *s);
 /** @return the name of a counter, as administrators see it. */
 const char *ipoib_count_name(enum ipoib_count c);
 
-/** @return the entries of the table, groups included. */
+/** @return the number of entries of the table, including groups. */
 uint32_t ipoib_neighs(const struct ipoib *s);
 
 /** @return the @p i-th place of the table; see neigh.used. @param i below NEIGH_MAX */
 const struct neigh *ipoib_neigh(const struct ipoib *s, uint32_t i);
 
-/** @return how many IP addresses of this side are at other MACs than the netdev's. */
+/** @return how many IP addresses of this side belong to MACs other than the netdev's. */
 uint32_t ipoib_bridged(const struct ipoib *s);
 
 /** @return the IP addresses of this side, which change when their `changes` do. */

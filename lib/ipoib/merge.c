@@ -35,7 +35,7 @@ static bool read_segment(struct segment *s, const uint8_t *frame, uint32_t len)
 	bool v6;
 
 	*s = (struct segment){.frame = frame, .len = len};
-	if (len < ETHER_HLEN + IP6_HLEN + TCP_HLEN) /* shorter ones of IPv4 carry next to nothing */
+	if (len < ETHER_HLEN + IP6_HLEN + TCP_HLEN) /* shorter IPv4 packets carry almost nothing */
 		return false;
 	v6 = get_be16(frame + ETHER_TYPE) == IPOIB_IP6;
 	if (v6 ? !read_ip6(s, ip) : get_be16(frame + ETHER_TYPE) != IPOIB_IP4 || !read_ip4(s, ip))
@@ -49,7 +49,7 @@ static bool read_segment(struct segment *s, const uint8_t *frame, uint32_t len)
 		       UINT16_MAX;
 }
 
-/* All of both heads but for lengths, IDs, checksums, sequence numbers and PSH. */
+/* Compares the headers except lengths, IDs, checksums, sequence numbers and PSH. */
 static bool same_flow(const uint8_t *a, const uint8_t *b, uint32_t l4, uint32_t head)
 {
 	const uint32_t ip = ETHER_HLEN;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file merge.h
- * TCP segments that follow one another, as one frame for the kernel, which it would have to put
- * together otherwise: what kernels call generic receive offload. Nothing is copied: the pieces stay
- * where they arrived. A router can cut the frame into the very same packets again (but
- * for IDs of IPv4, which mean nothing with DF: RFC 6864).
+ * Merges consecutive TCP segments into one frame for the kernel, as generic receive offload does.
+ * Nothing is copied: the pieces stay where they arrived. A router can cut the frame into the same
+ * packets again, except for the IDs of IPv4, which mean nothing with DF (RFC 6864).
  */
 #ifndef IPOIB_MERGE_H
 #define IPOIB_MERGE_H
@@ -33,13 +32,13 @@ struct merge {
 };
 
 /**
- * Takes a frame whose checksums it finds right.
- * @return false: it is not TCP that can be merged, or does not follow what is there. merge_finish()
- * first; then it may be the first of others, or goes to the kernel by itself.
+ * Takes a frame if its checksums are correct. @return false: it is not TCP that can be merged, or
+ * does not follow the previous pieces. Then call merge_finish(); the frame may begin the next
+ * merge, or goes to the kernel by itself.
  */
 bool merge_take(struct merge *m, uint8_t *frame, uint32_t len);
 
-/** Makes one frame of the pieces. @param h  what to say beside it */
+/** Completes the frame. @param h  what to say beside it */
 void merge_finish(struct merge *m, struct virtio_net_hdr *h);
 
 #endif

@@ -36,8 +36,8 @@ bool nd_is(const uint8_t *ip6, uint32_t len)
 	return len > IP6_HLEN && ip6[IP6_NEXT] == ICMP6 && fixed_len(ip6[IP6_HLEN]);
 }
 
-/* Octets of an extension header (RFC 8200 4, RFC 4302 2.2); 0: it is none, or what follows is not
- * in this fragment. */
+/* Length of an extension header in octets (RFC 8200 4, RFC 4302 2.2); 0: it is none, or the next
+ * header is not in this fragment. */
 static uint32_t extension_len(uint8_t type, const uint8_t *h)
 {
 	switch (type) {
@@ -66,7 +66,7 @@ bool nd_after_headers(const uint8_t *ip6, uint32_t len)
 	return at > IP6_HLEN && type == ICMP6 && fixed_len(ip6[at]);
 }
 
-/* RFC 4443 2.3, over a packet whose checksum field is included: 0 when it is right. */
+/* RFC 4443 2.3. The sum includes the checksum field: 0 if the checksum is correct. */
 static uint16_t checksum(const uint8_t *ip6)
 {
 	uint32_t len = get_be16(ip6 + IP6_PLEN);

@@ -45,8 +45,8 @@ bool nd_read(struct nd *nd, const uint8_t *ip6, uint32_t len, unsigned units);
 
 /**
  * Writes the message with link-layer address options of @p units, each with the address @p addr: 6
- * octets for Ethernet, IPOIB_LLADDR_LEN for IPoIB. The target's address in a redirect is that of
- * another node, and is left out: the kernel asks for it.
+ * octets for Ethernet, IPOIB_LLADDR_LEN for IPoIB. The target link-layer address of a redirect
+ * belongs to another node and is omitted: the kernel resolves it.
  * @param ip6   a message that nd_read() accepted; not @p to
  * @param room  at @p to
  * @return the length written; 0: no room.

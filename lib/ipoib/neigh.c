@@ -37,7 +37,8 @@ static struct list *gid_bucket(struct neigh_table *t, const uint8_t gid[16])
 	return &t->gid[hash_words(&t->seed, gid, GID_WORDS) % NEIGH_BUCKETS];
 }
 
-/* Stored as the words that are hashed: a load of what two stores wrote would wait for both. */
+/* Writes the key as the 32-bit words that hash_words() reads: a load that spans two recent stores
+ * cannot be forwarded and stalls. */
 static struct list *mac_bucket(struct neigh_table *t, const uint8_t mac[6])
 {
 	uint32_t key[MAC_WORDS];
@@ -132,7 +133,7 @@ struct neigh *neigh_of_ip(
 	return NULL;
 }
 
-/* FNV-1a: the MAC must be the same after a restart, so no seed. */
+/* FNV-1a, without a seed: the MAC must be the same after a restart. */
 static uint32_t hash24(const uint8_t *p, unsigned n)
 {
 	uint64_t hash = 0xCBF29CE484222325ull;
@@ -151,7 +152,7 @@ void neigh_mac(uint8_t mac[6], const struct ipoib_addr *a)
 	both = (uint64_t)hash24(a->gid, sizeof(a->gid)) << 24 | hash24(key, sizeof(key));
 	put_be16(mac, (uint16_t)(both >> 32));
 	put_be32(mac + 2, (uint32_t)both);
-	mac[0] = (uint8_t)((mac[0] & ~1) | 2); /* locally administered, of one station */
+	mac[0] = (uint8_t)((mac[0] & ~1) | 2); /* locally administered, unicast */
 }
 
 void neigh_made_up(uint8_t ip[16], const struct ipoib_addr *a)
@@ -208,7 +209,7 @@ struct neigh *neigh_idlest_group(const struct neigh_table *t)
 	return first_of(&t->groups);
 }
 
-/* Whether @p a is of less use than @p b. */
+/* Whether @p a should be evicted before @p b. */
 static bool is_worse(const struct neigh *a, const struct neigh *b)
 {
 	return a->sent != b->sent ? !a->sent : a->heard < b->heard;

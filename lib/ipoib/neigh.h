@@ -22,14 +22,14 @@
 #define NEIGH_BUCKETS 1024u
 #define NEIGH_PER_GID 16u
 #define NEIGH_IPS     4u
-#define NEIGH_MAC_GID 3u /* octets of a MAC that are of the GID alone */
+#define NEIGH_MAC_GID 3u /* octets of a MAC that depend on the GID only */
 
 /** States of RFC 4861 7.3.2. */
 enum neigh_state {
 	NEIGH_INCOMPLETE, /**< no address handle yet: packets wait */
-	NEIGH_REACHABLE,  /**< it was heard lately, or is a group */
-	NEIGH_STALE,	  /**< it was not, and nothing was sent since */
-	NEIGH_PROBE,	  /**< it was not, but packets are sent: it is asked again (IPB-16) */
+	NEIGH_REACHABLE,  /**< heard recently, or a group */
+	NEIGH_STALE,	  /**< not heard recently, and nothing sent since */
+	NEIGH_PROBE,	  /**< not heard recently, but packets are sent: it is probed (IPB-16) */
 };
 
 struct neigh {
@@ -46,7 +46,7 @@ struct neigh {
 	uint8_t asked4, asked6; /* probes so far, by family */
 	uint8_t probes;		/* without an answer */
 	uint8_t waiting;	/* packets */
-	uint32_t serial;	/* of the entry: a place is used again */
+	uint32_t serial;	/* of the entry: slots are reused */
 	uint64_t heard;		/* when it was last heard */
 	uint64_t touched;	/* when it was last used; 0: not yet */
 	uint64_t due;		/* PROBE: when to ask; INCOMPLETE: not before this */
@@ -76,18 +76,18 @@ struct neigh *neigh_another(struct neigh_table *t, const struct neigh *n);
 
 struct neigh *neigh_of_mac(struct neigh_table *t, const uint8_t mac[6]);
 
-/** @p n claims @p ip; of each family the latest NEIGH_IPS are known. */
+/** @p n claims @p ip; the latest NEIGH_IPS of each family are kept. */
 void neigh_claim(struct neigh *n, const uint8_t *ip, unsigned ip_len);
 
 /** @return a peer with this GID, and any QPN, that claimed @p ip, or NULL. */
 struct neigh *neigh_of_ip(
 	struct neigh_table *t, const uint8_t gid[16], const uint8_t *ip, unsigned ip_len);
 
-/** Makes an entry, INCOMPLETE. The place must be free: neigh_oldest(), neigh_remove(). @param mac
+/** Makes an entry, INCOMPLETE. There must be room: neigh_oldest(), neigh_remove(). @param mac
  *  that no other has; NULL: a group. */
 struct neigh *neigh_add(struct neigh_table *t, const struct ipoib_addr *a, const uint8_t mac[6]);
 
-/** @return the entry to give up for another peer or @p group, NULL while there is room. */
+/** @return the entry to evict for another peer or @p group, NULL while there is room. */
 struct neigh *neigh_oldest(struct neigh_table *t, bool group);
 
 /** @return the group that was longest without use, or NULL. */
@@ -105,8 +105,8 @@ void neigh_rebind(struct neigh *n, uint32_t qpn);
 /** @p n is used at @p now. */
 void neigh_touch(struct neigh_table *t, struct neigh *n, uint64_t now);
 
-/** The MAC of an address, unless another has it: locally administered, and always the same.
- *  The first NEIGH_MAC_GID octets are those of all QPNs of the GID. */
+/** The MAC of an address, unless another address has it: locally administered, and always the same.
+ * All QPNs of a GID share the first NEIGH_MAC_GID octets. */
 void neigh_mac(uint8_t mac[6], const struct ipoib_addr *a);
 
 /** The link-local IPv6 address that RFC 4291, appendix A, makes of that MAC. No host has it: rocid

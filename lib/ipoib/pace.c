@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "pace.h"
 
-#define WEIGHT 8u /* of the rounds before in their average */
+#define WEIGHT 8u /* weight of earlier rounds in the average */
 
 void pace_begin(struct pace *p, uint64_t now)
 {
 	*p = (struct pace){.busy_at = now, .linger = PACE_LINGER_NS};
 }
 
-/* Answers are soon taken. A stream is not: while the thread sleeps, packets come together. */
+/* Polls for answers, but not for a stream, whose packets accumulate while the thread sleeps. */
 static bool streams(const struct pace *p)
 {
 	return p->load >= WEIGHT * PACE_STREAM;
@@ -21,7 +21,7 @@ static void notice(struct pace *p, const struct pace_round *r)
 	p->load += r->packets - p->load / WEIGHT;
 }
 
-/* A worker empties the send queue in less than a nap, and would then have nothing to send. */
+/* A worker drains the send queue in less than a nap and would then be idle. */
 static enum pace_step next_of_stream(const struct pace_round *r)
 {
 	if (r->packets)
@@ -38,6 +38,7 @@ enum pace_step pace_next(struct pace *p, const struct pace_round *r)
 	stream = streams(p);
 	if (r->now - p->busy_at >= (stream ? PACE_STREAM_NS : p->linger))
 		return PACE_REST;
-	/* Outside of a stream the worker has the packet that was sent just now, or the next one. */
+	/* Outside a stream the worker still has to process the packet that was just sent, or the
+	 * next one. */
 	return stream ? next_of_stream(r) : PACE_YIELD;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file pace.h
- * When a thread between two queues without interrupts, the kernel's and the wire's, looks at them
- * again, and when it leaves its CPU to others: to the workers and programs that fill them.
+ * Polling policy of the IPoIB thread, which serves the kernel's queue and the wire's: when to poll
+ * again, yield the CPU or sleep.
  */
 #ifndef IPOIB_PACE_H
 #define IPOIB_PACE_H
@@ -10,37 +10,36 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** An answer comes within this time: the thread polls for it. An event of the completion queue
- * would be later. */
+/** Time to poll for an answer after a packet: an event of the completion queue would be slower. */
 #define PACE_LINGER_NS 200000u
-/** The same while packets come no farther apart than this: answers that are late because the thread
- * at the other end slept, or this one, would otherwise find both asleep each time. */
+/** The same while the packets are no further apart than this. Otherwise answers that are late
+ * because one of the threads slept would always find both asleep. */
 #define PACE_PATIENT_NS 1000000u
-/** A stream is over when no packet came for this time. */
+/** A stream ends when no packet arrives for this long. */
 #define PACE_STREAM_NS 2000000u
-/** Between looks at a stream: 60 packets at 5 Gb/s, which are then paid for once. */
+/** Pause between polls of a stream: 60 packets at 5 Gb/s then share one wakeup. */
 #define PACE_NAP_NS 200000u
-/** Packets per busy round: from so many on it is a stream. */
+/** Average packets per busy round at which traffic counts as a stream. */
 #define PACE_STREAM 8u
 
 enum pace_step {
-	PACE_LOOK,  /**< look again at once */
-	PACE_YIELD, /**< look again after the others that can run on this CPU */
+	PACE_LOOK,  /**< poll again at once */
+	PACE_YIELD, /**< poll again after the other runnable threads of this CPU */
 	PACE_NAP,   /**< sleep until the kernel has a packet, PACE_NAP_NS at most */
-	PACE_REST,  /**< sleep until either queue has one, which the wire's has to be asked for */
+	PACE_REST,  /**< arm the CQ, then sleep until either queue has a packet */
 };
 
 struct pace {
-	uint64_t busy_at; /* when a round had packets last, ns */
-	uint64_t linger;  /* how long it polls after that, outside of a stream, ns */
-	uint32_t load;	  /* packets of a busy round, averaged, times the weight of those before */
+	uint64_t busy_at; /* when the last busy round began, ns */
+	uint64_t linger;  /* how long to poll after that outside a stream, ns */
+	uint32_t load;	  /* moving average of packets per busy round, times its weight */
 };
 
-/** A round, that is a look at both queues. */
+/** One poll of both queues. */
 struct pace_round {
 	uint64_t now;	  /* when it began, ns */
 	uint32_t packets; /* that it moved */
-	bool full;	  /* no more can be sent before a worker has sent some */
+	bool full;	  /* the send queue is full */
 };
 
 void pace_begin(struct pace *p, uint64_t now);

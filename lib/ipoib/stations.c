@@ -96,7 +96,7 @@ static bool is_worse(const struct station *a, const struct station *b)
 	return a->claimed != b->claimed ? !a->claimed : a->touched < b->touched;
 }
 
-/* @return the address to give up for another of this MAC, NULL while there are less than
+/* @return the address to evict for another of this MAC, NULL while there are fewer than
  * STATION_PER_MAC. */
 static struct station *surplus(struct station_table *t, const uint8_t mac[6])
 {
@@ -123,8 +123,9 @@ static struct station *oldest(struct station_table *t)
 	return list_empty(&t->free) ? container_of(from->next, struct station, age) : NULL;
 }
 
-/* @p mac is to have one more address. @param fresh  that has no entry yet. @return whether another
- * left. */
+/* Makes room for one more address of @p mac.
+ * @param fresh  it has no entry yet
+ * @return whether another address was evicted. */
 static bool make_room(struct station_table *t, const uint8_t mac[6], bool fresh)
 {
 	struct station *s = surplus(t, mac);
@@ -154,7 +155,7 @@ static struct station *add(struct station_table *t, const struct station_ip *at)
 	return s;
 }
 
-/* @p s, or a new entry, is at @p mac now. @return whether another address had to leave. */
+/* Assigns @p s, or a new entry, to @p mac. @return whether another address was evicted. */
 static bool place(struct station_table *t, struct station *s, const struct station_ip *at,
 	const uint8_t mac[6], bool claimed)
 {
@@ -237,8 +238,8 @@ bool station_doubt(struct station_table *t, const uint8_t *ip, unsigned ip_len)
 	return true;
 }
 
-/* Addresses at the MAC before stay the netdev's; others may have been at the new one, by packets
- * that came before we heard of it. */
+/* Addresses of the previous MAC stay with the netdev. Others may already be recorded for the new
+ * MAC, from packets that arrived before the change was known. */
 void station_set_own(struct station_table *t, const uint8_t own[6])
 {
 	uint8_t before[6];

@@ -54,15 +54,16 @@ struct station_table {
 
 void station_init(struct station_table *t, const struct hash_seed *seed, const uint8_t own[6]);
 
-/** The netdev has another MAC; its addresses go with it. */
+/** The netdev has a new MAC; its addresses move to it. */
 void station_set_own(struct station_table *t, const uint8_t own[6]);
 
-/** @p mac claims @p ip by ARP or ND; addresses and MACs of groups, and none, are ignored. @return
- *  whether another address had to leave. */
+/** @p mac claims @p ip by ARP or ND; multicast and null addresses and MACs are ignored.
+ *  @return whether another address was evicted. */
 bool station_claim(
 	struct station_table *t, const uint8_t mac[6], const uint8_t *ip, unsigned ip_len);
 
-/** @p mac sends from @p ip, or looks for duplicates of it. @return likewise. */
+/** @p mac sends from @p ip, or probes for duplicates of it.
+ *  @return whether another address was evicted. */
 bool station_seen(
 	struct station_table *t, const uint8_t mac[6], const uint8_t *ip, unsigned ip_len);
 

@@ -54,12 +54,6 @@ static inline void engine_event(
 /** Schedules @p ev for @p due, or reschedules it; SIM_NEVER cancels it. */
 void engine_at(struct sim_engine *e, struct sim_event *ev, uint64_t due);
 
-/** @return when the next event is due, or SIM_NEVER. */
-static inline uint64_t engine_next(const struct sim_engine *e)
-{
-	return e->used ? e->heap[0].at : SIM_NEVER;
-}
-
 /** Runs all events up to @p until and sets the clock to it. */
 void engine_run(struct sim_engine *e, uint64_t until);
 

@@ -67,8 +67,8 @@ static inline uint16_t host_of_mac(const uint8_t mac[6])
 struct path_spec host_path(
 	const struct sim_host *from, const struct sim_host *to, unsigned port, enum host_gid gid);
 
-/** Parses a frame by the ways of a worker. @p p has its port and queue, and goes to core_rx()
- * before anything else happens to @p c. */
+/** Parses a frame as a worker does. @p p has its port and queue; pass it to core_rx() before any
+ * other call on @p c. */
 enum drop host_parse(const struct core *c, struct pkt *p, const uint8_t *frame, size_t len);
 
 /** Receives one frame on port @p port. */

@@ -2,6 +2,7 @@
 #include "address.h"
 #include <arpa/inet.h>
 #include <string.h>
+#include "number.h"
 
 bool gid_of_text(uint8_t gid[16], const char *text)
 {
@@ -11,4 +12,20 @@ bool gid_of_text(uint8_t gid[16], const char *text)
 		return true;
 	memcpy(gid, mapped, sizeof(mapped));
 	return inet_pton(AF_INET, text, gid + sizeof(mapped)) == 1;
+}
+
+bool mac_of_text(uint8_t mac[6], const char *text)
+{
+	uint64_t byte;
+
+	for (unsigned i = 0; i < 6; i++) {
+		const char *at = text;
+
+		if (!take_number(&text, 16, 0xFF, &byte) || text - at > 2)
+			return false;
+		mac[i] = (uint8_t)byte;
+		if (*text++ != (i < 5 ? ':' : '\0'))
+			return false;
+	}
+	return true;
 }

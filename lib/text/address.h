@@ -10,4 +10,8 @@
  *  @return false: it is neither, and @p gid is undefined. */
 bool gid_of_text(uint8_t gid[16], const char *text);
 
+/** Reads a MAC address: six bytes of one or two hexadecimal digits each, separated by colons.
+ *  @return false: it is none, and @p mac is undefined. */
+bool mac_of_text(uint8_t mac[6], const char *text);
+
 #endif

@@ -6,8 +6,8 @@
 #include <unistd.h>
 #include "verbs.h"
 
-/* ROCI_POLL: spin, yield, or auto: yield if this program may use fewer CPUs than rocid's workers
- * and a program on each side occupy. */
+/* ROCI_POLL: spin, yield or auto; auto yields if this program may use fewer CPUs than rocid's
+ * workers plus two. */
 static bool should_yield(struct roci_context *c)
 {
 	const char *how = secure_getenv("ROCI_POLL");

@@ -3,8 +3,8 @@
 #include "verbs.h"
 
 /* Two contexts cannot share a session with rocid. */
-#define WHY                                                                                  \
-	"objects belong to the context that made them: open the device in this process and " \
+#define WHY                                                                                     \
+	"objects belong to the context that created them: open the device in this process and " \
 	"create them again"
 
 static void *refuse(struct ibv_context *c, const char *call)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Most bits are known of the headers that the peer of a QP sends. They are compared at once: if
- * they are equal, the rules of frame_parse() and of classify.c about them hold, and only the rest
- * is checked, which varies: lengths, IPv4 checksum, MAC. Nothing is dropped here: frame_parse()
- * decides about all frames that differ.
+ * Most bits of the headers that the peer of a QP sends are known in advance, and are compared as
+ * one block: if they are equal, the rules of frame_parse() and of classify.c about them hold, and
+ * only the rest is checked, which varies: lengths, IPv4 checksum, MAC. Nothing is dropped here:
+ * frame_parse() decides about all frames that differ.
  */
 #include "expect.h"
 #include "frame_fields.h"
@@ -119,7 +119,7 @@ FLAT bool same_headers(const uint8_t *frame, const struct expect *e)
 	return !(diff[0] | diff[1]);
 }
 
-/* ip4_checksum(), with the sum of what is equal known. */
+/* As ip4_checksum(), given the sum of the fields that are equal. */
 FLAT bool sum_is_good(const uint8_t *ip, const struct expect *e)
 {
 	uint32_t a;

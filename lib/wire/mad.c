@@ -30,10 +30,10 @@ static const struct field fields[CM_FIELD_END] = {
 static const char attr_names[CM_ATTRS][9] = {
 	"REQ", "MRA", "REJ", "REP", "RTU", "DREQ", "DREP", "SIDR_REQ", "SIDR_REP", "LAP", "APR"};
 
-static const char verdict_names[MAD_VERDICTS][12] = {
+static const char fault_names[MAD_FAULTS][12] = {
 	"cm", "mad_short", "mad_version", "mad_class", "mad_method", "mad_attr"};
 
-enum mad_verdict mad_check(const uint8_t *mad, size_t len)
+enum mad_fault mad_check(const uint8_t *mad, size_t len)
 {
 	uint16_t attr;
 
@@ -51,9 +51,9 @@ enum mad_verdict mad_check(const uint8_t *mad, size_t len)
 	return attr >= CM_REQ && attr < CM_ATTR_END ? MAD_CM : MAD_ATTR;
 }
 
-const char *mad_verdict_name(enum mad_verdict v)
+const char *mad_fault_name(enum mad_fault fault)
 {
-	return verdict_names[v];
+	return fault_names[fault];
 }
 
 const char *cm_attr_name(unsigned attr)

@@ -192,21 +192,21 @@ enum cm_field {
 };
 
 /** The result of mad_check() for a datagram (CM-04, CM-05). */
-enum mad_verdict {
+enum mad_fault {
 	MAD_CM,	     /* a message of the communication manager */
 	MAD_SHORT,   /* not 256 bytes */
 	MAD_VERSION, /* BaseVersion is not 1, or wrong class version */
 	MAD_CLASS,   /* a class that this port does not support (A17.6) */
 	MAD_METHOD,  /* not Send */
 	MAD_ATTR,    /* not a message of the communication manager */
-	MAD_VERDICTS,
+	MAD_FAULTS,
 };
 
 /** Classifies the @p len bytes at @p mad; fields may be read only if the result is MAD_CM. */
-enum mad_verdict mad_check(const uint8_t *mad, size_t len);
+enum mad_fault mad_check(const uint8_t *mad, size_t len);
 
-/** @return the name of a verdict, as in counters. */
-const char *mad_verdict_name(enum mad_verdict v);
+/** @return the name of a fault, as in counters. */
+const char *mad_fault_name(enum mad_fault fault);
 
 /** @return "REQ" for CM_REQ; NULL if @p attr is unknown. */
 const char *cm_attr_name(unsigned attr);

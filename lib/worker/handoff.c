@@ -17,7 +17,7 @@ void handoff_add(struct worker *w, unsigned kind, uint32_t owner, struct rte_mbu
 	w->laid |= 1u << (kind * WORKER_MAX + owner);
 }
 
-bool handoff_crowded(const struct worker *w, unsigned kind, uint32_t owner)
+bool handoff_half_full(const struct worker *w, unsigned kind, uint32_t owner)
 {
 	const struct rte_ring *r = ring_to(w, kind, owner);
 
@@ -29,7 +29,7 @@ void handoff_copy(struct worker *w, uint32_t owner, const struct rte_mbuf *m, ui
 	unsigned kind = owner == w->index ? INBOX_LOCAL : INBOX_HANDED;
 	struct rte_mbuf *copy;
 
-	if (handoff_crowded(w, kind, owner)) {
+	if (handoff_half_full(w, kind, owner)) {
 		core_count_drop(&w->core, DROP_HANDOFF_FULL);
 		return;
 	}

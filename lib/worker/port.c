@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <sys/ioctl.h>
@@ -10,6 +10,7 @@
 #include <rte_dev.h>
 #include <rte_devargs.h>
 #include <rte_ether.h>
+#include "number.h"
 #include "port.h"
 #include "refuse.h"
 #include "uaccess.h"
@@ -176,13 +177,18 @@ static int check_memif(const struct port_info *info, uint16_t mtu,
 {
 	const struct rte_devargs *devargs = rte_dev_devargs(dev->device);
 	const char *bsize = devargs && devargs->args ? strstr(devargs->args, "bsize=") : NULL;
-	unsigned long buffer = bsize ? strtoul(bsize + strlen("bsize="), NULL, 10) : MEMIF_BUFFER;
 	unsigned frame = RTE_MIN(mtu + 0u + RTE_ETHER_HDR_LEN + RTE_VLAN_HLEN, FRAME_MAX);
+	uint64_t buffer = MEMIF_BUFFER;
 
+	if (bsize) {
+		bsize += strlen("bsize=");
+		take_number(&bsize, 10, UINT16_MAX, &buffer);
+	}
 	if (!is_memif(info) || buffer >= frame)
 		return 0;
 	return refuse(why, -EINVAL,
-		"port %u (%s) has buffers of %lu bytes, too small for frames of MTU %u: add "
+		"port %u (%s) has buffers of %" PRIu64
+		" bytes, too small for frames of MTU %u: add "
 		"bsize=%u to its --vdev, on both sides",
 		info->ethdev, info->name, buffer, mtu, MBUF_ROOM);
 }

@@ -135,10 +135,10 @@ static NOINLINE void group_frame(
 		rte_pktmbuf_free(m);
 }
 
-/* Of an inbox that is half full the rest is for frames that carry something: broken ones do not,
- * and of CNPs others follow as long as there is congestion, so that no flood of them costs another
- * QP its packets (CNP-11). */
-static enum drop refuse_crowd(const struct worker *w, const struct pkt *pkt)
+/* When an inbox is half full, the rest is reserved for useful frames: broken ones are dropped, and
+ * so are CNPs, which the peer repeats as long as there is congestion. So no flood of them costs
+ * another QP its packets (CNP-11). */
+static enum drop refuse_when_half_full(const struct worker *w, const struct pkt *pkt)
 {
 	if (!pkt->named && !icrc_check(w->core.cfg.icrc, pkt))
 		return DROP_ICRC;
@@ -150,8 +150,8 @@ static enum drop refuse_crowd(const struct worker *w, const struct pkt *pkt)
 static bool pass_on(struct worker *w, uint32_t owner, const struct pkt *pkt, struct rte_mbuf *m)
 {
 	w->stats.handoffs++;
-	if (unlikely(handoff_crowded(w, INBOX_HANDED, owner))) {
-		enum drop why = refuse_crowd(w, pkt);
+	if (unlikely(handoff_half_full(w, INBOX_HANDED, owner))) {
+		enum drop why = refuse_when_half_full(w, pkt);
 
 		if (why) {
 			core_count_drop(&w->core, why);
@@ -205,7 +205,7 @@ static void pass_telemetry(struct worker *w, uint32_t owner, struct rte_mbuf *m)
 	enum drop why = DROP_NONE;
 
 	w->stats.handoffs++;
-	if (unlikely(handoff_crowded(w, INBOX_HANDED, owner)))
+	if (unlikely(handoff_half_full(w, INBOX_HANDED, owner)))
 		why = refuse_telemetry(w, m);
 	if (!why) {
 		handoff_add(w, INBOX_HANDED, owner, m);

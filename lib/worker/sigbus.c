@@ -51,7 +51,7 @@ static struct {
 	_Atomic uint32_t faulted; /* index + 1 of the last that faulted, 0: none; by the handler */
 	uint32_t taken;		  /* the same, of those that sigbus_take() goes through */
 	uint32_t free;		  /* index + 1 of the first that is not, 0: none */
-	/* Guards of areas of up to 2^order bytes: each lies in one block of so many, or two. */
+	/* Guards of areas of up to 2^order bytes: each lies in one or two such blocks. */
 	_Atomic uint32_t bucket[1u << BUCKET_BITS];
 	_Atomic uint64_t orders; /* a bit for each that there has been */
 	_Atomic int notify;	 /* eventfd + 1 */
@@ -213,7 +213,7 @@ static uint32_t find(uintptr_t addr)
 	return 0;
 }
 
-/* Without transparent huge pages: the first write would clear one of them. */
+/* Without transparent huge pages: otherwise the first write would clear a whole one. */
 static bool map_zeroes(uintptr_t base, size_t size)
 {
 	void *p = mmap((void *)base, size, PROT_READ | PROT_WRITE,

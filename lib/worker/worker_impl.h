@@ -157,7 +157,7 @@ static inline bool is_local(const struct rte_mbuf *m)
 void handoff_add(struct worker *w, unsigned kind, uint32_t owner, struct rte_mbuf *m);
 
 /** @return whether half of the room for frames from this worker to worker @p owner is taken. */
-bool handoff_crowded(const struct worker *w, unsigned kind, uint32_t owner);
+bool handoff_half_full(const struct worker *w, unsigned kind, uint32_t owner);
 
 /** @return a bit for each egress to an inbox that has room for a burst. */
 uint32_t handoff_open(struct worker *w);

@@ -294,8 +294,7 @@ static void other_gid_told(void)
 	b->attr.ah_attr.grh.dgid.raw[15] ^= 0x40;
 }
 
-/* --- what happens later ------------------------------------------------------------------------
- */
+/* --- what happens later --------------------------------------------------------------- */
 
 static void close_the_peer(void)
 {
@@ -450,8 +449,7 @@ static const struct mistake {
 	{"none_lossy", lossy, all_is_well},
 };
 
-/* --- connecting ---------------------------------------------------------------------------------
- */
+/* --- connecting ----------------------------------------------------------------------- */
 
 static struct roci_gid_entry gid_of(const struct side *s)
 {
@@ -535,8 +533,7 @@ static void one_peer_for_two(void)
 	b->attr.rq_psn = third.attr.sq_psn;
 }
 
-/* --- telling ------------------------------------------------------------------------------------
- */
+/* --- telling -------------------------------------------------------------------------- */
 
 /* The first completion that failed: rocid may know of the failure before it comes. Where none has
  * to come it is not waited for. */

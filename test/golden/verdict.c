@@ -394,8 +394,7 @@ static void judge(struct golden *g, struct node *n, const struct trial *t, uint1
 		item_fail(g, "result '%.40s' is not handled", r);
 }
 
-/* --- what is not built --------------------------------------------------------------------------
- */
+/* --- what is not built ---------------------------------------------------------------- */
 
 /* @return true when the frame has come to where its feature would begin. */
 static bool at_feature(const struct trial *t, uint16_t verdict)
@@ -451,8 +450,7 @@ static bool skip_rest(struct golden *g, struct node *n, const struct trial *t, u
 	return true;
 }
 
-/* --- the whole
- * -------------------------------------------------------------------------------------- */
+/* --- the whole ------------------------------------------------------------------------ */
 
 static void attempt(struct golden *g, const struct trial *t)
 {

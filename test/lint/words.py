@@ -1,10 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""words.py [FILE...]
+"""words.py [FILE...], or words.py --subject FILE
 
-Plain English, as far as a program can tell: prose of documents has at most 100 columns, and comments, messages
-and documents are free of seven phrases that only a translator would write. Looks at the folders and files in
+Plain English, as far as a program can tell: prose of documents has at most 100 columns, rows of tables at most
+250 (beyond that use a list or paragraphs), and comments, messages and documents are free of seven phrases that only a translator would write. Looks at the folders and files in
 PASSED, or at those named.
+
+--subject: FILE is the message of a commit, as git passes it to a commit-msg hook. Its subject has at most 72
+columns, the form "part: what is done", and the same plain English.
 """
 import re
 import subprocess
@@ -16,6 +19,8 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 # Folders and files that have been edited for language. Add yours when you have done so.
 PASSED = ('README.md', 'app', 'config', 'doc', 'drivers', 'lib', 'test')
 COLUMNS = 100
+ROW_COLUMNS = 250
+SUBJECT_COLUMNS = 72
 
 _UNIT = (r'(?:burst|connection|core|entry|file|frame|lcore|line|message|packet|port|program|protocol|queue|QP|round|'
          r'second|session|slot|step|test|thread|tick|turn|user|WQE|work request|worker)')
@@ -82,8 +87,26 @@ def complaints(path, source):
     if path.suffix != '.md':
         return
     for number, line in enumerate(without_code(source).splitlines(), 1):
-        if len(line) > COLUMNS and not line.startswith('|') and ' ' in line.strip():
+        if line.startswith('|'):
+            if len(line) > ROW_COLUMNS:
+                yield number, f'a row of {len(line)} columns, over {ROW_COLUMNS}: use a list or paragraphs'
+        elif len(line) > COLUMNS and ' ' in line.strip():
             yield number, f'{len(line)} columns: wrap it at {COLUMNS}'
+
+
+def subject_complaints(message):
+    subject = message.lstrip('\n').split('\n', 1)[0]
+    if re.match(r'(?:Merge|Revert|fixup!|squash!) ', subject):
+        return
+    if len(subject) > SUBJECT_COLUMNS:
+        yield f'{len(subject)} columns: at most {SUBJECT_COLUMNS}'
+    form = re.fullmatch(r'[a-z][\w/.,+ -]*: (\S.*[^.\s])', subject)
+    if not form:
+        yield 'write "part: what is done", without a full stop'
+        return
+    for pattern, advice in PHRASES:
+        for m in re.finditer(pattern, form.group(1)):
+            yield f'"{m.group(0).strip()}": {advice}'
 
 
 def is_script(path):
@@ -99,7 +122,16 @@ def listed():
             yield path
 
 
+def check_subject(path):
+    complaints_of_subject = list(subject_complaints(Path(path).read_text()))
+    for complaint in complaints_of_subject:
+        print(f'words: subject of the commit: {complaint}', file=sys.stderr)
+    return bool(complaints_of_subject)
+
+
 def main():
+    if sys.argv[1:2] == ['--subject']:
+        return check_subject(sys.argv[2])
     bad = 0
     for path in [Path(a) for a in sys.argv[1:]] or listed():
         for line, complaint in sorted(complaints(path, (ROOT / path).read_text())):

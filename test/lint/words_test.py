@@ -4,7 +4,7 @@
 import unittest
 from pathlib import Path
 
-from words import complaints
+from words import complaints, subject_complaints
 
 BAD = (
     'Who reads this waits.',
@@ -59,8 +59,16 @@ class Words(unittest.TestCase):
     def test_columns(self):
         self.assertEqual(found('a.md', 'a ' * 50 + '\n' + 'a ' * 51 + '\n'), [2])
         self.assertEqual(found('a.md', '| ' + 'a ' * 80 + '|\n' + 'h' * 120 + '\n'), [])
+        self.assertEqual(found('a.md', '| ' + 'a ' * 124 + '\n| ' + 'a ' * 125 + '\n'), [2])
         self.assertEqual(found('a.md', 'a:\n\n    ' + '$ ' * 80 + '\n'), [])
         self.assertEqual(found('a.c', '/* ' + 'a ' * 80 + '*/\n'), [])
+
+    def test_subjects(self):
+        for subject in ('core: resend from the NAKed PSN', 'ctl/cm: ids count per user', "Merge branch 'a'",
+                        'core: ' + 'a' * 66, 'test, doc: RNR delays\n\n' + 'body ' * 30):
+            self.assertEqual(list(subject_complaints(subject)), [], subject)
+        for subject in ('core: ' + 'a' * 67, 'Resend from the NAKed PSN', 'core: resend.', 'core: a QP wants a ring', ''):
+            self.assertEqual(len(list(subject_complaints(subject))), 1, subject)
 
 
 if __name__ == '__main__':

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* run.json: everything that a run depended on, and came to. */
+/* run.json: the inputs and results of a run. */
 #include <errno.h>
 #include <math.h>
 #include <jansson.h>

@@ -53,7 +53,7 @@ static void put_number(FILE *f, double v, enum unit unit)
 		fputs(text + digits, f);
 }
 
-/* The value of what is called @p name, with its unit if it is measured. */
+/* The value of metric @p name, with its unit if it is measured. */
 static void put_named(FILE *f, const char *name, const json_t *v)
 {
 	const struct metric *m = metric_find(name);

@@ -111,7 +111,7 @@ static void look(FILE *g, unsigned i)
 	fprintf(g, "lc %u dt %u ", i % COLOURS + 1, (i + i / COLOURS) % DASHES + 1);
 }
 
-/* Says in the legend that there are more. */
+/* Notes in the legend that there are more curves. */
 static void count(FILE *g, const struct choice *c, const struct table *t)
 {
 	if (c->n < t->nseries)
@@ -295,8 +295,8 @@ static void slowdown(FILE *g, const char *folder, struct table *t)
 
 static void times(FILE *g, const char *folder, const struct table *t)
 {
-	begin(g, folder, "fct.svg", "part of the messages that took no longer",
-		"completion time (ms)", "part of the messages");
+	begin(g, folder, "fct.svg", "fraction of messages that took no longer",
+		"completion time (ms)", "fraction of messages");
 	fputs("$d << EOD\n", g);
 	for (size_t i = 0; i < t->rows; i++)
 		fprintf(g, "%.6f\n", table_at(t, i, FCT) * 1e-6);

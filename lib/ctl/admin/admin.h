@@ -19,7 +19,7 @@ struct admin {
 	struct ctl *ctl;
 	char *path;
 	struct admin_client *client[ADMIN_CLIENT_MAX];
-	int passed_fd;	      /* received with the current command; -1: none */
+	int recv_fd;	      /* received with the current command; -1: none */
 	struct list captures; /* admin/captures.c */
 	uint32_t ncaptures;
 	struct list traces; /* admin/traces.c */

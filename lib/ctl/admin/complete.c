@@ -4,6 +4,7 @@
 #include <string.h>
 #include "admin/form.h"
 #include "admin/inject_qp.h"
+#include "json_text.h"
 #include "limits.h"
 #include "text/fault.h"
 #include "text/row.h"
@@ -155,14 +156,14 @@ static bool next_column(struct ctl *ctl, const struct document_section *s, const
 static bool next_of_column(struct ctl *ctl, const struct document_section *s, const struct place *p,
 	const struct admin_word *name, struct document_cursor *at, json_t **element)
 {
-	char text[DOCUMENT_VALUE_MAX];
+	char text[JSON_TEXT_MAX];
 	json_t *row = NULL;
 	const char *value;
 
 	if (!s->next(ctl, p->arg, at, &row))
 		return false;
 	end_word(name);
-	value = document_value(json_object_get(row, name->at), text);
+	value = json_text(json_object_get(row, name->at), text);
 	*element = offer(value, strlen(value), name->at);
 	json_decref(row);
 	return true;

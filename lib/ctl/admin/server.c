@@ -25,7 +25,7 @@ struct admin_client {
 	struct ctl *ctl;
 	uint32_t slot;	   /* in admin.client */
 	uint64_t heard_ms; /* when it last sent or received something */
-	int passed;	   /* descriptor received with `line`; -1: none */
+	int recv_fd;	   /* descriptor received with `line`; -1: none */
 	char line[ADMIN_LINE_MAX];
 	size_t len;
 	bool too_long; /* data up to the end of the line still belongs to it */
@@ -45,8 +45,8 @@ static void client_close(struct admin_client *c)
 	loop_forget(c->ctl->loop, &c->watch);
 	shutdown(fd, SHUT_RDWR);
 	reap_fd(c->ctl->sessions->closer, OWNER_ROCID, fd); /* with its unread data */
-	if (c->passed >= 0)
-		reap_fd(c->ctl->sessions->closer, OWNER_ROCID, c->passed);
+	if (c->recv_fd >= 0)
+		reap_fd(c->ctl->sessions->closer, OWNER_ROCID, c->recv_fd);
 	c->ctl->admin->client[c->slot] = NULL;
 	text_free(&c->text);
 	free(c);
@@ -66,12 +66,12 @@ static int begin_reply(struct admin_client *c, char *line)
 		c->more = false;
 		return text_add(&c->text, refusal, sizeof(refusal) - 1);
 	}
-	c->ctl->admin->passed_fd = c->passed;
-	c->passed = -1;
+	c->ctl->admin->recv_fd = c->recv_fd;
+	c->recv_fd = -1;
 	err = admin_execute(c->ctl, line, &c->document, &c->text);
-	if (c->ctl->admin->passed_fd >= 0) { /* not used by the command */
-		reap_fd(c->ctl->sessions->closer, OWNER_ROCID, c->ctl->admin->passed_fd);
-		c->ctl->admin->passed_fd = -1;
+	if (c->ctl->admin->recv_fd >= 0) { /* not used by the command */
+		reap_fd(c->ctl->sessions->closer, OWNER_ROCID, c->ctl->admin->recv_fd);
+		c->ctl->admin->recv_fd = -1;
 	}
 	if (err)
 		return err;
@@ -138,9 +138,9 @@ static int receive(struct admin_client *c)
 	int err = n < 0 ? -errno : 0;
 
 	if (p.fd >= 0) { /* the newest belongs to the next command */
-		if (c->passed >= 0)
-			reap_fd(c->ctl->sessions->closer, OWNER_ROCID, c->passed);
-		c->passed = p.fd;
+		if (c->recv_fd >= 0)
+			reap_fd(c->ctl->sessions->closer, OWNER_ROCID, c->recv_fd);
+		c->recv_fd = p.fd;
 	}
 	if (err)
 		return err == -EAGAIN || err == -EINTR ? 1 : err;
@@ -208,7 +208,7 @@ static void admin_ready(struct watch *w)
 	c->ctl = a->ctl;
 	c->slot = find_place(a);
 	c->heard_ms = loop_now_ms();
-	c->passed = -1;
+	c->recv_fd = -1;
 	c->watch = (struct watch){.fd = fd, .ready = client_ready};
 	a->client[c->slot] = c;
 	if (loop_watch(a->ctl->loop, &c->watch))
@@ -221,7 +221,7 @@ void admin_init(struct admin *a, struct ctl *ctl)
 {
 	a->ctl = ctl;
 	a->listener.fd = -1;
-	a->passed_fd = -1;
+	a->recv_fd = -1;
 	list_init(&a->captures);
 	list_init(&a->traces);
 }

@@ -18,8 +18,8 @@ static bool has_option(int fd, int option, int wanted)
 int admin_stream_check(const struct ctl *ctl, char why[ABI_SENTENCE_MAX])
 {
 	/* Other files could block a writer even with MSG_DONTWAIT. */
-	if (ctl->admin->passed_fd < 0 || !has_option(ctl->admin->passed_fd, SO_DOMAIN, AF_UNIX) ||
-		!has_option(ctl->admin->passed_fd, SO_TYPE, SOCK_STREAM))
+	if (ctl->admin->recv_fd < 0 || !has_option(ctl->admin->recv_fd, SO_DOMAIN, AF_UNIX) ||
+		!has_option(ctl->admin->recv_fd, SO_TYPE, SOCK_STREAM))
 		return refuse(why, -EINVAL,
 			"this command streams its output through a unix socket passed with it: run "
 			"it as a rocictl command from the shell, not at a prompt");
@@ -32,8 +32,8 @@ int admin_stream_take(struct ctl *ctl, int *fd, char why[ABI_SENTENCE_MAX])
 
 	if (err)
 		return err;
-	*fd = ctl->admin->passed_fd;
-	ctl->admin->passed_fd = -1;
+	*fd = ctl->admin->recv_fd;
+	ctl->admin->recv_fd = -1;
 	return 0;
 }
 

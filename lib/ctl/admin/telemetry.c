@@ -12,6 +12,7 @@
 #include "admin/telemetry.h"
 #include "bits.h"
 #include "config/ctl_parts.h"
+#include "json_text.h"
 #include "list.h"
 #include "loop/loop.h"
 #include "number.h"
@@ -159,12 +160,12 @@ static json_t *ask(const char *line)
 
 static void add_value(struct rte_tel_data *d, const char *name, const json_t *value)
 {
-	char text[DOCUMENT_VALUE_MAX];
+	char text[JSON_TEXT_MAX];
 
 	if (json_is_integer(value) && json_integer_value(value) >= 0)
 		rte_tel_data_add_dict_u64(d, name, (uint64_t)json_integer_value(value));
 	else if (!json_is_object(value) && !json_is_array(value))
-		rte_tel_data_add_dict_string(d, name, document_value(value, text));
+		rte_tel_data_add_dict_string(d, name, json_text(value, text));
 }
 
 static void add_object(struct rte_tel_data *d, json_t *object)

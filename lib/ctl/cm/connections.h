@@ -18,11 +18,10 @@
 struct cm_id;
 struct ctl;
 
-/** The backlog of a program that specifies none, and the maximum: a peer and a user may have as
- *  many requests unanswered, see cm_half_room() and CM_REQUEST_MAX. */
+/** The backlog of a program that specifies none, and the maximum: a peer and a user may have that
+ * many unanswered requests, see cm_half_room() and CM_REQUEST_MAX. */
 #define CM_BACKLOG_DEFAULT 10240u
-/** So many REQs may arrive before a program can run: a shorter backlog would refuse some of them.
- */
+/** Minimum backlog: a batch of REQs can arrive before the program is scheduled. */
 #define CM_BACKLOG_MIN GSI_ROUND
 #define CM_UNREAD_MAX  64u /* unread events of an id; more commands are refused */
 #define BIND_BUCKETS   4096u
@@ -36,8 +35,8 @@ struct connections {
 	struct handles channels; /* likewise */
 	struct list bound[BIND_BUCKETS];
 	struct list lookups[SESSION_MAX]; /* lookup.c, by session slot */
-	struct list answered;		  /* those whose ids have not all heard the answer */
-	struct wheel resolving;		  /* the timeouts of RESOLVE_ADDR */
+	struct list answered;	/* lookups whose result has not reached all of their ids */
+	struct wheel resolving; /* the timeouts of RESOLVE_ADDR */
 	/* Ports whose GID table has changed since their ids were last checked, as a bit mask. */
 	uint32_t changed;
 	uint32_t checking; /* those that are being checked, ... */

@@ -65,7 +65,7 @@ static void raise_with(struct cm_id *id, const struct cm_event *e, uint32_t type
 	if (e->type == CM_EV_REP)
 		rep_param(e->mad, id->qp_type == ABI_QPT_XRC_SEND, &n->event.param);
 	if (type == ABI_CM_REJECTED) {
-		why_rejected(id, e->reason, n->event.why, sizeof(n->event.why));
+		explain_rejected(id, e->reason, n->event.why, sizeof(n->event.why));
 		log_failure(n, "rejected", "CM-26");
 	}
 	if (e->private_data)
@@ -138,7 +138,7 @@ static int charge_request(const struct cm_id *l, const struct cm_event *e, char 
 {
 	struct session *s = l->channel->session;
 
-	if (e->crowded && !quota_has_little(s, CTL_CM_REQUESTS))
+	if (e->over_share && !quota_has_little(s, CTL_CM_REQUESTS))
 		return refuse(why, -EDQUOT,
 			"too many of all unanswered requests are of this peer: accept or reject "
 			"some");
@@ -185,8 +185,8 @@ static struct cm_id *new_id(
 	return id;
 }
 
-/* The peer hears only that there is no room. Its address is not in the text, by which records are
- * counted: forged ones would push the user's other records out. */
+/* The peer is sent only "no resources". Its address is omitted because records are grouped by text:
+ * forged addresses would evict the user's other records. */
 static void log_refusal(const struct cm_id *l, const char *why)
 {
 	char text[ABI_WHY_MAX];
@@ -241,7 +241,7 @@ static void on_sidr_rep(struct cm_id *id, const struct cm_event *e)
 	if (!n)
 		return;
 	if (e->reason) { /* the name that Linux uses */
-		why_no_service(id, e->reason, n->event.why, sizeof(n->event.why));
+		explain_no_service(id, e->reason, n->event.why, sizeof(n->event.why));
 		log_failure(n, "rejected", "CM-31");
 		copy_private(&n->event.param, e->private_data, e->private_len);
 		note_raise(n);
@@ -260,7 +260,7 @@ static void on_unreachable(struct cm_id *id, const struct cm_event *e)
 
 	if (!n)
 		return;
-	why_unreachable(id, e->reason, n->event.why, sizeof(n->event.why));
+	explain_unreachable(id, e->reason, n->event.why, sizeof(n->event.why));
 	log_failure(n, "unreachable", "CM-17");
 	note_raise(n);
 }
@@ -311,8 +311,8 @@ enum cm_rej connections_event(void *arg, const struct cm_event *e)
 	if (!id || id->conn != e->id || id->channel->session->ending)
 		return 0;
 	id_answered(id);
-	/* Nothing of a request that no program has read may outlast it: it left the backlog, so a
-	 * peer could otherwise take all that the listener's user may have. */
+	/* A request that no program has read must be released completely: it has left the backlog,
+	 * so a peer could otherwise use up the quota of the listener's user. */
 	if (e->type == CM_EV_REJECTED && id->request)
 		all->withdrawn = id;
 	else

@@ -26,7 +26,7 @@ struct session;
 #define GSI_PENDING 4u	   /* MADs that wait for the same destination to be resolved */
 #define GSI_RECVS   256u   /* receives per port */
 #define GSI_SENDS   256u   /* sends per port */
-#define GSI_ROUND   64u	   /* MADs per round: others take their turn */
+#define GSI_ROUND   64u	   /* MADs per round, so that other work is not delayed */
 #define GSI_WAITING 65536u /* MADs that wait to be sent: twice one per connection */
 #define GSI_TURNS   64u	   /* queues of them */
 #define GSI_PACE    64u	   /* MADs per millisecond, a rate that the peer's QP1 can absorb ... */

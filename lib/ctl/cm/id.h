@@ -114,7 +114,7 @@ void id_drop_events(struct cm_id *id);
 
 /* end.c */
 
-/** Ids per step of what is done for many. */
+/** Ids per step of an operation on many ids. */
 #define CM_STEP 64u
 
 /** Destroys it in any state; the peer is notified. */
@@ -123,7 +123,7 @@ void id_destroy(struct cm_id *id);
 /** Destroys the channel and its ids. */
 void channel_destroy(struct cm_channel *ch);
 
-/** @p s is ending: its listeners hear nothing any more. */
+/** @p s is ending: its listeners accept nothing any more. */
 void channels_give_up(struct session *s);
 
 /** Destroys some of its ids and channels.  @return false if none is left. */
@@ -185,12 +185,12 @@ void lookup_cancel(struct cm_id *id);
 /** Ends some of those whose time is over at @p now (ns).  @return whether there may be more. */
 bool lookups_expire(struct connections *all, uint64_t now);
 
-/* why.c */
+/* explain.c */
 
 /** Writes a sentence for a REJ of @p id, or for a peer that did not answer. */
-void why_rejected(const struct cm_id *id, unsigned reason, char *to, size_t size);
-void why_no_service(const struct cm_id *id, unsigned status, char *to, size_t size);
-void why_unreachable(const struct cm_id *id, unsigned message, char *to, size_t size);
+void explain_rejected(const struct cm_id *id, unsigned reason, char *to, size_t size);
+void explain_no_service(const struct cm_id *id, unsigned status, char *to, size_t size);
+void explain_unreachable(const struct cm_id *id, unsigned message, char *to, size_t size);
 
 /* connect.c */
 

@@ -130,7 +130,7 @@ void connections_addresses_changed(struct ctl *ctl, uint32_t port)
 	ctl->connections->changed |= 1u << port;
 }
 
-/* A change during a round has another round follow, so that even endless changes leave no id
+/* A change during a round starts another round afterwards, so that even endless changes leave no id
  * unchecked. @return whether there are more. */
 static bool check_addresses(struct connections *all)
 {

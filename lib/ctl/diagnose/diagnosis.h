@@ -96,9 +96,6 @@ uint64_t diagnosis_age_ms(const struct diagnosis *c);
 /** The time of day, "12:34:56". @return @p text. */
 const char *time_text(uint64_t time_ms, char text[16]);
 
-/** @return the name of an enum net_type, such as "RoCEv2 over IPv4". */
-const char *net_text(unsigned net);
-
 /** @return whether any port has @p gid, of any type and VLAN. */
 bool gid_is_ours(const struct ctl *ctl, const uint8_t gid[16]);
 

@@ -21,13 +21,6 @@
 /* A peer that starts this often with the same PSN was configured with it. */
 #define AHEAD_TIMES 5u
 
-const char *net_text(unsigned net)
-{
-	return net == NET_IPV4	 ? "RoCEv2 over IPv4"
-	       : net == NET_IPV6 ? "RoCEv2 over IPv6"
-				 : "RoCEv1";
-}
-
 static const char *opcode_text(uint8_t code)
 {
 	const char *name = opcode_row(code)->name;
@@ -76,7 +69,7 @@ static void tell_dgid(struct drop_case *c)
 		sentence_add(c->t,
 			"GID type mismatch: %s sends %s to %s, but port %u has this address only "
 			"as a %s GID: select a GID of that type on the peer (sgid_index)%s",
-			c->from, net_text(c->n->net), c->to, port, net_text(e->net),
+			c->from, net_type_name(c->n->net), c->to, port, net_type_name(e->net),
 			c->n->net == NET_ROCEV1 ? ", or run this rocid with --rocev1" : "");
 	else if (e)
 		sentence_add(c->t,
@@ -88,7 +81,7 @@ static void tell_dgid(struct drop_case *c)
 			"%s sends to %s (%s), which is not a GID of port %u: the peer uses an "
 			"address that was removed, or a wrong one; `rocictl show gids` lists the "
 			"valid ones",
-			c->from, c->to, net_text(c->n->net), port);
+			c->from, c->to, net_type_name(c->n->net), port);
 }
 
 static void tell_no_gsi(struct drop_case *c)
@@ -159,12 +152,12 @@ static void tell_address(struct drop_case *c)
 	char peer[GID_TEXT];
 
 	sentence_add(c->t, "QP %u is connected to %s over %s", c->o->qpn, gid_text(ah->dgid, peer),
-		net_text(p->net));
+		net_type_name(p->net));
 	if (n->net != p->net)
 		sentence_add(c->t,
 			", but %s sends %s: GID type mismatch. Select GIDs of the same type and "
 			"address family at both ends (sgid_index)",
-			c->from, net_text(n->net));
+			c->from, net_type_name(n->net));
 	else if (n->vid != p->vid)
 		sentence_add(c->t,
 			" in VLAN %u, but the packets arrive in VLAN %u (0: untagged): select GIDs "

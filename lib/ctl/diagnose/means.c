@@ -9,9 +9,9 @@
 /* If you add a reason to drop.h, it needs a row here. */
 static const char *const means[DROP_MAX] = {
 	[DROP_NOT_ROCE] = "neither RoCEv1 nor RoCEv2: other traffic, harmless",
-	[DROP_ETH_SHORT] = "shorter than an Ethernet header: a faulty link or sender",
+	[DROP_ETH_SHORT] = "shorter than an Ethernet header: the link or the sender is faulty",
 	[DROP_VLAN_STACKED] = "two VLAN tags: configure the switch to remove the outer one",
-	[DROP_IP_VERSION] = "the IP version does not match the EtherType: a faulty sender",
+	[DROP_IP_VERSION] = "the IP version does not match the EtherType: the sender is faulty",
 	[DROP_IP4_IHL] = "IPv4 options, which RoCE does not allow: harmless if it is IGMP or other "
 			 "traffic; if it is RoCE, find out which device adds them",
 	[DROP_IP4_CHECKSUM] = "wrong IPv4 checksum: corrupted in transit, or left by the sender to "
@@ -22,38 +22,38 @@ static const char *const means[DROP_MAX] = {
 	[DROP_IP_LENGTH] = "the IP length does not match the frame: truncated in transit, or "
 			   "padding other than Ethernet's",
 	[DROP_IP_NEXT_HEADER] = "not UDP: other traffic, or IPv6 extension headers",
-	[DROP_GRH_NEXT_HEADER] = "RoCEv1 without a BTH after the GRH: a faulty sender",
+	[DROP_GRH_NEXT_HEADER] = "RoCEv1 without a BTH after the GRH: the sender is faulty",
 	[DROP_UDP_PORT] = "UDP to a port other than 4791: other traffic, harmless",
-	[DROP_UDP_LENGTH] = "the UDP length does not match the IP length: a faulty sender, or "
+	[DROP_UDP_LENGTH] = "the UDP length does not match the IP length: the sender is faulty, or "
 			    "truncated in transit",
 	[DROP_BTH_SHORT] = "too short for a BTH and an ICRC: not RoCE, or truncated in transit",
-	[DROP_BTH_TVER] = "a transport version other than 0: not RoCE, or a faulty sender",
-	[DROP_BTH_ALIGN] = "the length is not a multiple of 4: not RoCE, or a faulty sender",
+	[DROP_BTH_TVER] = "a transport version other than 0: not RoCE, or the sender is faulty",
+	[DROP_BTH_ALIGN] = "the length is not a multiple of 4: not RoCE, or the sender is faulty",
 	[DROP_OPCODE_CLASS] =
 		"an opcode class that no QP here supports: the peer uses another QP type",
-	[DROP_HEADER_SHORT] = "too short for the headers of its opcode: a faulty sender",
-	[DROP_PAD] = "a pad count that the opcode does not allow: a faulty sender",
+	[DROP_HEADER_SHORT] = "too short for the headers of its opcode: the sender is faulty",
+	[DROP_PAD] = "a pad count that the opcode does not allow: the sender is faulty",
 	[DROP_FAST_CNP_HEADER] = "a Fast CNP whose options do not fit into their header, or into "
-				 "the packet: a faulty switch",
+				 "the packet: the switch is faulty",
 	[DROP_FAST_CNP_UNKNOWN] = "a Fast CNP without an option of a type that the port expects: "
 				  "set fastcnp_opt1 and fastcnp_opt2 to the switch's types "
 				  "(`rocictl set port PORT cc`)",
-	[DROP_FAST_CNP_TWICE] = "a Fast CNP with more than one option: a faulty switch",
-	[DROP_FAST_CNP_LENGTH] =
-		"a Fast CNP whose option has a length that its type cannot have: a faulty switch, "
-		"or its types are exchanged (fastcnp_opt1, fastcnp_opt2)",
+	[DROP_FAST_CNP_TWICE] = "a Fast CNP with more than one option: the switch is faulty",
+	[DROP_FAST_CNP_LENGTH] = "a Fast CNP whose option has a length that its type cannot have: "
+				 "the switch is faulty, "
+				 "or its types are exchanged (fastcnp_opt1, fastcnp_opt2)",
 	[DROP_FAST_CNP_OPCODE] =
-		"a packet with the option of a Fast CNP that is not a CNP: a faulty sender",
+		"a packet with the option of a Fast CNP that is not a CNP: the sender is faulty",
 	[DROP_DMAC] = "for another station's MAC: harmless if a switch flooded it; otherwise a "
 		      "peer has an outdated neighbour entry",
-	[DROP_SGID] = "from a multicast address: a faulty sender",
+	[DROP_SGID] = "from a multicast address: the sender is faulty",
 	[DROP_MARTIAN] = "received from the link with an address of this port as its source: "
 			 "another station has the same address, or impersonates this host",
 	[DROP_DGID] = "for an address that is not a GID of the port, or one of another type "
 		      "(RoCEv1, RoCEv2) or VLAN: compare with `rocictl show gids`",
 	[DROP_QP0] = "for QP 0, which RoCE does not have: from a subnet manager, harmless",
-	[DROP_QPN_MCAST] =
-		"a multicast address without the multicast QPN, or the reverse: a faulty sender",
+	[DROP_QPN_MCAST] = "a multicast address without the multicast QPN, or the reverse: the "
+			   "sender is faulty",
 	[DROP_NO_GSI] =
 		"management datagrams for QP 1, which does not exist: rdma_cm programs (rping, "
 		"ucmatose) need a connection manager: start rocid without `--cm no`",
@@ -79,7 +79,7 @@ static const char *const means[DROP_MAX] = {
 	[DROP_QKEY] = "a datagram with another Q_Key than the QP's: the sender's remote_qkey and "
 		      "the QP's qkey must be the same",
 	[DROP_OPCODE_UNSUPPORTED] =
-		"an opcode that the QP's transport service does not have: a faulty peer",
+		"an opcode that the QP's transport service does not have: the peer is faulty",
 	[DROP_CNP_IGNORED] =
 		"congestion notification packets for a port without congestion control (rocid "
 		"--cc): harmless",
@@ -88,7 +88,7 @@ static const char *const means[DROP_MAX] = {
 	[DROP_CNP_STRANGER] = "a CNP for a datagram QP, from an address that it has not sent to "
 			      "for 10 ms: it came late, or is forged; harmless",
 	[DROP_CNP_UNMANAGED] = "a CNP by RoCEv1, or for QP 1, neither of which has congestion "
-			       "management: a faulty peer, or forged; harmless",
+			       "management: the peer is faulty, or the packet is forged; harmless",
 	[DROP_NAMELESS] = "from a QP of this rocid whose memory was deregistered, or faulted, "
 			  "before it was read: keep memory registered until its request completes",
 	[DROP_PSN_AHEAD] = "after a lost packet; the peer retransmits. If a QP accepts no packet "
@@ -113,7 +113,7 @@ static const char *const means[DROP_MAX] = {
 	[DROP_GHOST_ACK] =
 		"responses to requests that are not outstanding: late, after packet loss. If a QP "
 		"receives no others, sq_psn differs from the peer's rq_psn",
-	[DROP_AETH_RESERVED] = "a reserved syndrome: a faulty peer",
+	[DROP_AETH_RESERVED] = "a reserved syndrome: the peer is faulty",
 	[DROP_READ_RESP_UNEXPECTED] =
 		"READ responses that are duplicated or follow a lost one: packet loss",
 	[DROP_INJECTED] = "dropped by an injected fault: see \"show faults\"",

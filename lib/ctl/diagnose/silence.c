@@ -295,7 +295,7 @@ static bool local_gone(struct diagnosis *c, const struct gone_qp *gone)
 	if (gone->time_ms > c->time_ms)
 		return false;
 	c->rule = "VAL-03";
-	sentence_add(&c->t, "That QP, of this rocid too, was removed at %s: its program %s",
+	sentence_add(&c->t, "That QP, also on this rocid, was removed at %s: its program %s",
 		time_text(gone->time_ms, at), gone->how);
 	return true;
 }
@@ -310,7 +310,7 @@ static bool local_state(struct diagnosis *c, const struct qp *peer)
 		return false;
 	if (atomic_load_explicit(&n->known, memory_order_acquire) && n->time > c->n->time)
 		return false;
-	sentence_add(&c->t, "That QP, of this rocid too, is in %s: %s", qp_state_name(state),
+	sentence_add(&c->t, "That QP, also on this rocid, is in %s: %s", qp_state_name(state),
 		state == ABI_QPS_ERR ? "`rocictl show errors` says why it failed"
 				     : "modify it to RTR before this one sends");
 	c->rule = "VAL-06";
@@ -337,7 +337,7 @@ static bool local_drop(struct diagnosis *c, const struct qp_obj *peer)
 	if (!drop_of_qp(c->ctl, peer, true, of_this_qp, c, &why, &n))
 		return false;
 	diagnose_drop(&t, c->ctl, peer, why, &n);
-	sentence_add(&c->t, "That QP, of this rocid too, dropped the packets: %s", text);
+	sentence_add(&c->t, "That QP, also on this rocid, dropped the packets: %s", text);
 	c->rule = drop_rule(why);
 	return true;
 }
@@ -462,7 +462,7 @@ static void never_heard(struct diagnosis *c)
 		"not be running, may have no QP %u or not have it in RTR, may use another GID type "
 		"(here %s), another GID than it gave to this side or another P_Key, or %s is "
 		"filtered on the path",
-		c->qp->attr.dest_qpn, net_text(c->qp->path.net),
+		c->qp->attr.dest_qpn, net_type_name(c->qp->path.net),
 		v1 ? "EtherType 0x8915" : "UDP port 4791");
 	if (link_local_mix(c))
 		sentence_add(&c->t, "; one of the two GIDs is link-local and the other is not: use "

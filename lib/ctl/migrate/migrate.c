@@ -65,7 +65,7 @@ int migrate_qp(struct ctl *ctl, struct qp_obj *o, uint32_t worker)
 }
 
 /* Two QPs of this daemon that talk to each other, and whose ports send on the queue of the sending
- * worker, would swap workers for ever: so a coin decides too. */
+ * worker, would swap workers for ever, so whether to move is also random. */
 static uint32_t best_worker(struct migration *m, const struct qp_obj *o, uint32_t nworkers)
 {
 	uint8_t queue = __atomic_load_n(&o->qp->queue, __ATOMIC_RELAXED);
@@ -90,7 +90,7 @@ static struct qp_obj *next_qp(struct ctl *ctl, struct walk *w)
 	return NULL;
 }
 
-/* Begins a look at all QPs; unnecessary without handoffs. */
+/* Starts a scan of all QPs; not needed without handoffs. */
 static bool begin_look(struct ctl *ctl)
 {
 	struct migration *m = ctl->objects->migration;

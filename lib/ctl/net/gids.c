@@ -178,12 +178,9 @@ const struct gid_table *gids_publish(struct gids *g, struct port *where)
 	return atomic_exchange_explicit(&where->gids, copy, memory_order_acq_rel);
 }
 
-static const char *kind(const struct gid_entry *e)
+static const char *family(const uint8_t gid[16])
 {
-	return e->net == NET_ROCEV1	   ? "RoCEv1"
-	       : e->net == NET_IPV4	   ? "IPv4"
-	       : gid_is_link_local(e->gid) ? "link-local"
-					   : "IPv6";
+	return gid_is_ip4(gid) ? "IPv4" : gid_is_link_local(gid) ? "link-local" : "IPv6";
 }
 
 /* @return the first entry that can send to @p dgid, or -1. */
@@ -233,8 +230,8 @@ const struct gid_entry *gids_select(
 	/* GID-06. RoCEv1 carries any GID, but both ends must have addresses of the same family. */
 	if (gid_is_ip4(e->gid) == gid_is_ip4(dgid))
 		return e;
-	snprintf(problem, sizeof(problem), "GID %u is %s; the peer's GID is %s", index, kind(e),
-		gid_is_ip4(dgid) ? "IPv4" : "IPv6");
+	snprintf(problem, sizeof(problem), "GID %u is %s; the peer's GID is %s", index,
+		family(e->gid), gid_is_ip4(dgid) ? "IPv4" : "IPv6");
 	advise(g, dgid, problem, why);
 	return NULL;
 }

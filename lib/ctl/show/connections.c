@@ -10,20 +10,6 @@
 #include "text/row.h"
 #include "text/sentence.h"
 
-static const char *space_of(const struct cm_id *id)
-{
-	switch (id->ps) {
-	case ABI_CM_PS_IPOIB:
-		return "IPOIB";
-	case ABI_CM_PS_TCP:
-		return "TCP";
-	case ABI_CM_PS_UDP:
-		return "UDP";
-	default:
-		return "IB";
-	}
-}
-
 static void put_address(struct row *row, const char *column, const struct abi_cm_addr *a)
 {
 	char ip[GID_TEXT];
@@ -46,7 +32,7 @@ static void begin(struct row *row, const struct cm_id *id)
 	row_begin(row);
 	put_int(row, "session", id->channel->session->number);
 	put_text(row, "program", id->channel->session->program);
-	put_text(row, "space", space_of(id));
+	put_text(row, "space", port_space_name(id->ps));
 }
 
 static bool next_listener(
@@ -138,8 +124,8 @@ static json_t *summary(struct ctl *ctl, const struct argument arg[])
 	put_int(&row, "waiting", cm_half_open(all->cm));
 	put_int(&row, "ids", all->ids.used);
 	put_int(&row, "strangers_limited", (int64_t)n->strangers_limited);
-	for (unsigned i = MAD_CM + 1; i < MAD_VERDICTS; i++)
-		put_int(&row, mad_verdict_name((enum mad_verdict)i), (int64_t)n->bad[i]);
+	for (unsigned i = MAD_CM + 1; i < MAD_FAULTS; i++)
+		put_int(&row, mad_fault_name((enum mad_fault)i), (int64_t)n->bad[i]);
 	put_int(&row, "unresolved", (int64_t)all->gsi.unresolved);
 	put_int(&row, "send_queue_full", (int64_t)all->gsi.full);
 	put_int(&row, "strange", (int64_t)all->gsi.strange);

@@ -259,8 +259,7 @@ static void qp_samples(struct ctl *ctl, const struct family *f, json_t *to)
 		sample(to, ctl->objects->worker_qps[w], "worker", decimal(w, text), NULL, NULL);
 }
 
-/* --- samples of the communication manager ------------------------------------------------------
- */
+/* --- samples of the communication manager --------------------------------------------- */
 
 /* @return NULL without a communication manager (--cm no). */
 static const struct cm_count *cm_count_of(struct ctl *ctl)

@@ -17,7 +17,7 @@ struct ctl;
 #define SYSFS_PERIOD_MS 1000u
 
 /**
- * Creates the folder @p socket ABI_SYSFS_SUFFIX. rocid serves without it, too.
+ * Creates the folder @p socket ABI_SYSFS_SUFFIX. A failure is not fatal: rocid works without it.
  * @return 0, or a negative errno with a sentence.
  */
 int sysfs_open(struct ctl *ctl, const char *socket, char why[ABI_SENTENCE_MAX]);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include "json_text.h"
 #include "number.h"
 #include "text/document.h"
 
@@ -91,36 +92,15 @@ static int add_object(struct document *d, struct text *out)
 	return err;
 }
 
-const char *document_value(const json_t *value, char text[DOCUMENT_VALUE_MAX])
-{
-	switch (value ? json_typeof(value) : JSON_NULL) {
-	case JSON_STRING:
-		return json_string_value(value);
-	case JSON_INTEGER:
-		snprintf(text, DOCUMENT_VALUE_MAX, "%" JSON_INTEGER_FORMAT,
-			json_integer_value(value));
-		return text;
-	case JSON_REAL:
-		snprintf(text, DOCUMENT_VALUE_MAX, "%g", json_real_value(value));
-		return text;
-	case JSON_TRUE:
-		return "yes";
-	case JSON_FALSE:
-		return "no";
-	default:
-		return "-";
-	}
-}
-
 static bool has_pair(const json_t *element, const struct document_pair *pair)
 {
 	const json_t *value = json_object_get(element, pair->member);
-	char text[DOCUMENT_VALUE_MAX];
+	char text[JSON_TEXT_MAX];
 	uint64_t number;
 
 	if (json_is_integer(value) && parse_number(pair->value, INT64_MAX, &number))
 		return json_integer_value(value) == (json_int_t)number;
-	return !strcasecmp(document_value(value, text), pair->value);
+	return !strcasecmp(json_text(value, text), pair->value);
 }
 
 static bool wanted(const struct document *d, const json_t *element)

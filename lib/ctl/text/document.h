@@ -91,13 +91,6 @@ void document_begin(
 int document_part(struct document *d, struct text *out);
 #define DOCUMENT_PART 64u
 
-/** Room for a value as text. */
-#define DOCUMENT_VALUE_MAX 32
-
-/** @return @p value as users read and type it, formatted in @p text unless it is a string: "yes",
- *  "no", and "-" for none. */
-const char *document_value(const json_t *value, char text[DOCUMENT_VALUE_MAX]);
-
 /** @return 0 or -ENOMEM. */
 int text_add(struct text *t, const char *bytes, size_t len);
 

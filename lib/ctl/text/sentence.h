@@ -14,6 +14,9 @@
 /** @return the name of an enum abi_qp_type. */
 const char *qp_type_name(uint8_t type);
 
+/** @return the name of port space @p ps, an enum abi_cm_ps. */
+const char *port_space_name(uint32_t ps);
+
 /** Room for the text of a GID: an IPv6 address and its NUL. */
 #define GID_TEXT 46
 
@@ -23,6 +26,9 @@ const char *gid_text(const uint8_t gid[16], char buf[GID_TEXT]);
 
 /** @return the common name of enum net_type @p net as the type of a GID. */
 const char *gid_type_name(uint8_t net);
+
+/** @return the name of enum net_type @p net as an encapsulation, such as "RoCEv2 over IPv4". */
+const char *net_type_name(uint8_t net);
 
 /** Room for the text of a MAC, and its NUL. */
 #define MAC_TEXT 18

@@ -90,8 +90,9 @@ static int publish(struct ah_obj *o, struct reply *r)
 	if (err) {
 		if (d)
 			dest_release(d);
-		return refuse(r->why, err, "no room for another address handle: %s",
-			err == -ENOMEM ? "rocid is out of memory" : "destroy some");
+		return err == -ENOMEM ? refuse_memory(r->why)
+				      : refuse(r->why, err,
+						"no room for another address handle: destroy some");
 	}
 	dest_join_ah(d, o, o->hold.gids->table.entry[o->hold.index].mac);
 	atomic_store_explicit(slot_of(ctl, o->id), o->ah, memory_order_release);

@@ -15,7 +15,7 @@ struct request;
 struct session;
 struct session_ops;
 
-/** For sessions_init(). */
+/** The operations of verbs; connection_ops (cm/command.c) forwards to them. */
 extern const struct session_ops command_ops;
 
 /** verbs/close.c: session_ops.release_some. */

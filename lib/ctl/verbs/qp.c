@@ -50,16 +50,16 @@ struct layout {
 	uint32_t size;
 };
 
-/* VRB-03. QP1 speaks for the port: it is for one program at a time, of root or of rocid's own user
- * (doc/decisions/0091-gsi.md). */
+/* VRB-03. QP1 handles management traffic for the port: it is for one program at a time, of root or
+ * of rocid's own user (doc/decisions/0091-gsi.md). */
 static int check_gsi(struct session *s, const struct abi_create_qp *in, struct reply *r)
 {
 	struct ctl *ctl = s->ctl;
 
 	if (!session_privileged(s))
 		return refuse(r->why, -EPERM,
-			"QP1 speaks for the whole port: only root and the user that runs rocid may "
-			"create it");
+			"QP1 handles management traffic for the whole port: only root and the user "
+			"that runs rocid may create it");
 	if (in->port < 1 || in->port > ctl->net->nports)
 		return refuse(r->why, -EINVAL, "there is no port %u: this rocid has 1 to %u",
 			in->port, ctl->net->nports);

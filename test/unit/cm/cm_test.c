@@ -814,8 +814,7 @@ static void never_sent(void **state)
 	assert_true(answers > 1000);
 }
 
-/* --- room ---------------------------------------------------------------------------------------
- */
+/* --- room ----------------------------------------------------------------------------- */
 
 /* A connection that its user gave up, and whose peer is silent. */
 static void given_up(struct pair *p, uint32_t qpn)

@@ -46,7 +46,7 @@ static enum cm_rej note(void *arg, const struct cm_event *e)
 	*to = (struct end_event){.type = e->type,
 		.id = e->id,
 		.reason = e->reason,
-		.crowded = e->crowded,
+		.over_share = e->over_share,
 		.cookie = e->cookie};
 	to->private_len = e->private_len;
 	if (e->private_len)

@@ -20,7 +20,7 @@ struct end_event {
 	enum cm_event_type type;
 	uint32_t id;
 	unsigned reason;
-	bool crowded;
+	bool over_share;
 	uint64_t cookie;
 	uint8_t private_data[224];
 	size_t private_len;

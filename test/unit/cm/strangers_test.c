@@ -259,7 +259,7 @@ static void refused_ids(void **state)
 
 /* A peer that has its share of half-open connections has two more for users who have few: the event
  * says so. */
-static void crowded(void **state)
+static void over_share(void **state)
 {
 	struct scene *s = *state;
 	struct cm_conf conf = cm_defaults();
@@ -278,7 +278,7 @@ static void crowded(void **state)
 		cm_put(mad, CM_F_REQ_QPN, 0x100 + i);
 		end_give(s->b, mad);
 		if (i < 6)
-			assert_int_equal(end_take(s->b, CM_EV_REQ)->crowded, i >= 4);
+			assert_int_equal(end_take(s->b, CM_EV_REQ)->over_share, i >= 4);
 	}
 	assert_int_equal(cm_half_open(s->b->cm), 6);
 	assert_int_equal(cm_listener_refused(s->b->cm, listener), 2);
@@ -456,7 +456,7 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {T(duplicates), T(duplicates_of_answers),
 		T(duplicates_of_lookups), T(rejected_by_guid), T(refused_requests),
-		T(ids_tell_nothing), T(ids_do_not_repeat), T(refused_ids), T(crowded), T(closed),
+		T(ids_tell_nothing), T(ids_do_not_repeat), T(refused_ids), T(over_share), T(closed),
 		T(same_requests_of_many), T(same_lookups_of_many), T(answers_to_others),
 		T(answers_to_all)};
 

@@ -298,8 +298,7 @@ static void unlisten__many(void **state)
 	w->nout = 0;
 }
 
-/* --- forged MADs --------------------------------------------------------------------------------
- */
+/* --- forged MADs ---------------------------------------------------------------------- */
 
 /* A message that would move the connection of @p id if it were the peer's. */
 static void forge(

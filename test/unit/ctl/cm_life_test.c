@@ -7,8 +7,7 @@
 #include "session/account.h"
 #include "session/failures.h"
 
-/* --- how far a connection comes -----------------------------------------------------------------
- */
+/* --- how far a connection comes ------------------------------------------------------- */
 
 enum stage {
 	NEW,
@@ -135,8 +134,7 @@ static int state_of(const struct life *l)
 	return cm_state_of(l->w->all->cm, id->conn);
 }
 
-/* --- death -------------------------------------------------------------------------------------
- */
+/* --- death ---------------------------------------------------------------------------- */
 
 /* The message that the peer gets, at once. */
 static void heard(struct life *l, enum stage at)
@@ -373,8 +371,7 @@ static void disconnected__before_the_rtu(void **state)
 	world_is_empty(l.w);
 }
 
-/* --- events ------------------------------------------------------------------------------------
- */
+/* --- events --------------------------------------------------------------------------- */
 
 /* A CONNECT_REQUEST counts to the listener, the others to their id. */
 static void events__count(void **state)
@@ -602,8 +599,7 @@ static void resolve_route__gone(void **state)
 	program_die(&p);
 }
 
-/* --- attributes, by which the QP is moved
- * --------------------------------------------------------- */
+/* --- attributes, by which the QP is moved --------------------------------------------- */
 
 static struct abi_cm_qp_attr attr_of(struct life *l, uint32_t state)
 {
@@ -699,8 +695,7 @@ static void retry_counts__passive(void **state)
 	program_die(&l.p);
 }
 
-/* --- what a person reads
- * --------------------------------------------------------------------------- */
+/* --- what a person reads -------------------------------------------------------------- */
 
 static const struct failure *logged(struct world *w, const char *cause)
 {

@@ -9,8 +9,7 @@
 
 #define FEW 3u
 
-/* --- one object of each kind --------------------------------------------------------------------
- */
+/* --- one object of each kind ---------------------------------------------------------- */
 
 static int create(struct program *p, uint16_t ps, uint8_t type, uint32_t *id)
 {

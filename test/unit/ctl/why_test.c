@@ -315,7 +315,7 @@ static void failure_before__no_commands(void **state)
 	assert_null(failure_before(d->ctl, UINT32_MAX));
 }
 
-/* The QP that @p qpn should be, of this rocid too, does not answer. */
+/* The QP that @p qpn should be, also on this rocid, does not answer. */
 static const struct failure *silent(uint32_t qpn)
 {
 	memcpy(o->qp->attr.ah.dgid, gid_own4, 16);
@@ -338,7 +338,7 @@ static void why_of_qp__local_peer(void **state)
 	struct qp_obj *peer = another_qp();
 	const struct failure *e = silent(peer->qpn);
 
-	assert_non_null(strstr(e->text, "of this rocid too, is in RESET"));
+	assert_non_null(strstr(e->text, "also on this rocid, is in RESET"));
 	assert_string_equal(e->rule, "VAL-06");
 	peer->qp->state = ABI_QPS_ERR;
 	assert_non_null(strstr(silent(peer->qpn)->text, "is in ERR"));

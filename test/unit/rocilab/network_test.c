@@ -157,7 +157,7 @@ static void network_file__says_what_is_wrong(void **state)
 		{"", "it ends too early"},
 		{"3 1 x\n", "'x' is not a number up to 16384"},
 		{"3 1 2\n7\n", ":2: '7' is not a number up to 2"},
-		{"3 2 2\n1 1\n", "node 1 is a switch twice"},
+		{"3 2 2\n1 1\n", "node 1 is listed as a switch twice"},
 		{"3 1 2\n2\n0 1 100Gbps 1us 0\n", "one of them a switch"},
 		{"3 1 2\n2\n0 2 fast 1us 0\n", "'fast' is not a rate"},
 		{"3 1 2\n2\n0 2 100Gbps soon 0\n", "'soon' is not a delay"},

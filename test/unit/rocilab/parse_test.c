@@ -138,7 +138,7 @@ static void parse_scenario__names_line_and_suggestion(void **state)
 			"x:1: 'rate=40' must be from 1M to 1000G; is a unit such as G missing?"},
 		{"topology star rate=fast\n", "'rate=fast' needs a rate such as 40G"},
 		{"switch kmin\n", "'kmin': switch takes settings such as mark=..."},
-		{"switch mark=both\n", "'mark=both': it is egress or ingress"},
+		{"switch mark=both\n", "mark must be egress or ingress, not 'both'"},
 		{"switch kmin=5K kmax=5K\n", "kmax must be above kmin"},
 		{"switch kmin=5K pmax=1%\n", "kmin marks nothing without kmax"},
 		{"switch kmin=5K kmax=9K kmin=6K\n", "x:1: 'kmin' is set twice"},

@@ -26,6 +26,7 @@ static void text_number__reads_units(void **state)
 		{"1%", UNIT_PART, 0.01},
 		{"0.5", UNIT_PART, 0.5},
 		{"3.64%/ms", UNIT_SLOPE, 36.4},
+		{"-5%/ms", UNIT_SLOPE, -50},
 	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(row); i++) {
@@ -33,7 +34,7 @@ static void text_number__reads_units(void **state)
 
 		if (!text_number(row[i].text, row[i].unit, &v))
 			fail_msg("'%s'", row[i].text);
-		assert_float_equal(v, row[i].value, row[i].value * 1e-12);
+		assert_float_equal(v, row[i].value, fabs(row[i].value) * 1e-12);
 	}
 }
 
@@ -44,7 +45,8 @@ static void text_number__refuses(void **state)
 		enum unit unit;
 	} row[] = {{"", UNIT_NONE}, {"x", UNIT_NONE}, {"5K", UNIT_NONE}, {"5k", UNIT_BYTES},
 		{"5 K", UNIT_BYTES}, {"5", UNIT_TIME}, {"5m", UNIT_TIME}, {"inf", UNIT_RATE},
-		{"nan", UNIT_PART}, {"0x5", UNIT_NONE}, {"1%", UNIT_SLOPE}};
+		{"nan", UNIT_PART}, {"--5", UNIT_NONE}, {"+5", UNIT_NONE}, {" 5", UNIT_NONE},
+		{"0x5", UNIT_NONE}, {"1%", UNIT_SLOPE}};
 	double v;
 
 	for (unsigned i = 0; i < ARRAY_SIZE(row); i++)
@@ -76,6 +78,7 @@ static void text_range__one_or_two(void **state)
 	assert_true(a == 2 && b == 7);
 	assert_false(text_range("7..2", &a, &b));
 	assert_false(text_range("-1", &a, &b));
+	assert_false(text_range("1.. 3", &a, &b));
 	assert_false(text_range("1..", &a, &b));
 	assert_false(text_range("1-3", &a, &b));
 	assert_false(text_range("", &a, &b));

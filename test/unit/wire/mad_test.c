@@ -112,7 +112,7 @@ static void mad_check__strange(void **state)
 {
 	static const struct {
 		uint8_t at, value;
-		enum mad_verdict want;
+		enum mad_fault want;
 	} rows[] = {{0, 2, MAD_VERSION}, {0, 0, MAD_VERSION}, {1, 0x03, MAD_CLASS},
 		{1, 0x01, MAD_CLASS}, {1, 0x04, MAD_CLASS}, {1, 0x06, MAD_CLASS},
 		{2, 1, MAD_VERSION}, {2, 3, MAD_VERSION}, {3, 0x81, MAD_METHOD},
@@ -125,7 +125,7 @@ static void mad_check__strange(void **state)
 		mad_begin(mad, CM_REQ, 1);
 		mad[rows[i].at] = rows[i].value;
 		assert_int_equal(mad_check(mad, MAD_LEN), rows[i].want);
-		assert_non_null(mad_verdict_name(rows[i].want));
+		assert_non_null(mad_fault_name(rows[i].want));
 	}
 	mad_begin(mad, CM_REQ, 1);
 	assert_int_equal(mad_check(mad, MAD_LEN - 1), MAD_SHORT);

@@ -4,20 +4,6 @@
 #include "cm/id.h"
 #include "text/sentence.h"
 
-static const char *space_name(const struct cm_id *id)
-{
-	switch (id->ps) {
-	case ABI_CM_PS_TCP:
-		return "TCP";
-	case ABI_CM_PS_UDP:
-		return "UDP";
-	case ABI_CM_PS_IPOIB:
-		return "IPoIB";
-	default:
-		return "IB";
-	}
-}
-
 static const char *cause_of(unsigned reason)
 {
 	switch (reason) {
@@ -45,19 +31,24 @@ static const char *cause_of(unsigned reason)
 	case CM_REJ_INVALID_MTU:
 		return "the peer does not accept the path MTU: give both ports the same MTU";
 	default:
-		return "see IBA 12.6.7.2 for the reason";
+		return "IBA 12.6.7.2 lists the reason codes";
 	}
 }
 
-void why_rejected(const struct cm_id *id, unsigned reason, char *to, size_t size)
+static void nobody_listens(const struct cm_id *id, const char *ip, char *to, size_t size)
+{
+	snprintf(to, size,
+		"nobody listens on %s port %u at %s: start the server, or check its port",
+		port_space_name(id->ps), id->remote.port, ip);
+}
+
+void explain_rejected(const struct cm_id *id, unsigned reason, char *to, size_t size)
 {
 	char ip[GID_TEXT];
 
 	gid_text(id->remote.ip, ip);
 	if (reason == CM_REJ_INVALID_SERVICE_ID)
-		snprintf(to, size,
-			"nobody listens on %s port %u at %s: start the server, or check its port",
-			space_name(id), id->remote.port, ip);
+		nobody_listens(id, ip, to, size);
 	else if (reason == CM_REJ_CONSUMER)
 		snprintf(to, size,
 			"the program at %s port %u rejected the connection: its private data may "
@@ -68,15 +59,13 @@ void why_rejected(const struct cm_id *id, unsigned reason, char *to, size_t size
 			id->remote.port, reason, cause_of(reason));
 }
 
-void why_no_service(const struct cm_id *id, unsigned status, char *to, size_t size)
+void explain_no_service(const struct cm_id *id, unsigned status, char *to, size_t size)
 {
 	char ip[GID_TEXT];
 
 	gid_text(id->remote.ip, ip);
 	if (status == CM_SIDR_UNSUPPORTED)
-		snprintf(to, size,
-			"nobody listens on %s port %u at %s: start the server, or check its port",
-			space_name(id), id->remote.port, ip);
+		nobody_listens(id, ip, to, size);
 	else
 		snprintf(to, size,
 			"the program at %s port %u does not disclose its QPN (SIDR status %u): its "
@@ -84,7 +73,7 @@ void why_no_service(const struct cm_id *id, unsigned status, char *to, size_t si
 			ip, id->remote.port, status);
 }
 
-void why_unreachable(const struct cm_id *id, unsigned message, char *to, size_t size)
+void explain_unreachable(const struct cm_id *id, unsigned message, char *to, size_t size)
 {
 	const char *name = cm_attr_name(message);
 	char ip[GID_TEXT];
@@ -92,6 +81,6 @@ void why_unreachable(const struct cm_id *id, unsigned message, char *to, size_t 
 	snprintf(to, size,
 		"%s did not answer the %s on %s port %u: check that its RDMA CM runs, and that UDP "
 		"port 4791 passes both ways",
-		gid_text(id->remote.ip, ip), name ? name : "request", space_name(id),
+		gid_text(id->remote.ip, ip), name ? name : "request", port_space_name(id->ps),
 		id->remote.port);
 }
