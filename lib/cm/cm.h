@@ -10,7 +10,7 @@
  * A connection that a command or an event has named belongs to its user until cm_destroy(). Its id
  * is the local communication ID; one id does not reveal another. A destroyed connection continues
  * alone where the peer must learn of it: DREQ is repeated, TIMEWAIT is kept. When the table is
- * full, those give way to new connections, oldest first.
+ * full, those give way to new connections (kept.c).
  */
 #ifndef CM_H
 #define CM_H

@@ -858,7 +858,7 @@ static void those_without_a_user_give_way(void **state)
 		is(p->a, id[i], CM_REQ_SENT);
 }
 
-#define MANY 4096u
+#define MANY 8192u
 
 static void drop_mad(void *arg, const struct cm_path *to, const uint8_t *mad)
 {
