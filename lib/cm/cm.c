@@ -6,7 +6,7 @@
 #include <string.h>
 #include "cm_impl.h"
 
-#define ID_ROUNDS 4u
+#define ID_ROUNDS 8u /* 4 are the least; those beyond are for so short halves */
 
 static const char state_names[CM_STATES][16] = {"idle", "req-sent", "mra-req-rcvd", "req-rcvd",
 	"mra-req-sent", "rep-sent", "mra-rep-rcvd", "rep-rcvd", "mra-rep-sent", "established",
@@ -96,14 +96,14 @@ struct cm *cm_init(void *room, uint32_t conns, uint32_t listeners, const struct 
 
 /* --- ids ------------------------------------------------------------------------------------ */
 
-/* A Feistel permutation of 32 bits: the ids of successive connections are unrelated, and none comes
- * again before all others have come. Otherwise a stranger who knows some ids could guess the others
- * within a second. */
+/* A Feistel permutation of 32 bits with a pseudorandom function: the ids of successive connections
+ * are unrelated, and none comes again before all others have come. Otherwise a stranger who knows
+ * some ids could guess the others within a second. */
 static uint32_t half(const struct cm *cm, uint32_t of, uint32_t round)
 {
-	const uint32_t key[2] = {of, round};
+	const uint32_t in[2] = {of, round};
 
-	return hash_words(&cm->conf.seed, key, 2) & 0xFFFF;
+	return siphash(&cm->conf.id_key, in, sizeof(in)) & 0xFFFF;
 }
 
 static uint32_t id_of(const struct cm *cm, uint32_t number)
@@ -116,7 +116,7 @@ static uint32_t id_of(const struct cm *cm, uint32_t number)
 		l = r;
 		r = next;
 	}
-	return (l << 16 | r) ^ cm->conf.id_seed;
+	return l << 16 | r;
 }
 
 struct cm_conn *cm_find(struct cm *cm, uint32_t id)

@@ -66,7 +66,7 @@ static int make_conf(const struct connections *all, struct cm_conf *conf)
 		conf->response_timeout = all->ctl->cm_timeout;
 	if (all->ctl->cm_retries)
 		conf->max_retries = all->ctl->cm_retries;
-	return err ? err : random_bytes(&conf->id_seed, sizeof(conf->id_seed));
+	return err ? err : random_bytes(&conf->id_key, sizeof(conf->id_key));
 }
 
 int connections_open(struct connections *all, char why[ABI_SENTENCE_MAX])
