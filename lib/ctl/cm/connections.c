@@ -174,5 +174,6 @@ int connections_poll(struct ctl *ctl)
 	wait = poll_some(all, now) ? 0 : wait_until(cm_deadline(all->cm), now);
 	if (gsi_flush(&all->gsi))
 		wait = loop_sooner(wait, 1);
+	wait = loop_sooner(wait, gsi_reopen(&all->gsi));
 	return loop_sooner(wait, wait_until(wheel_deadline(&all->resolving), now));
 }
