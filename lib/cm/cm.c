@@ -6,7 +6,7 @@
 #include <string.h>
 #include "cm_impl.h"
 
-#define ID_ROUNDS 4u
+#define ID_ROUNDS 8u /* 4 are the least; those beyond are for so short halves */
 
 static const char state_names[CM_STATES][16] = {"idle", "req-sent", "mra-req-rcvd", "req-rcvd",
 	"mra-req-sent", "rep-sent", "mra-rep-rcvd", "rep-rcvd", "mra-rep-sent", "established",
@@ -89,21 +89,21 @@ struct cm *cm_init(void *room, uint32_t conns, uint32_t listeners, const struct 
 		cm->listener[i].next = i + 1 < listeners ? i + 1 : CM_NONE;
 	cm->free = CM_NONE;
 	cm->free_listener = listeners ? 0 : CM_NONE;
-	list_init(&cm->kept);
+	cm_kept_init(cm);
 	wheel_init(&cm->wheel, CM_TICK_SHIFT, now);
 	return cm;
 }
 
 /* --- ids ------------------------------------------------------------------------------------ */
 
-/* A Feistel permutation of 32 bits: the ids of successive connections are unrelated, and none comes
- * again before all others have come. Otherwise a stranger who knows some ids could guess the others
- * within a second. */
+/* A Feistel permutation of 32 bits with a pseudorandom function: the ids of successive connections
+ * are unrelated, and none comes again before all others have come. Otherwise a stranger who knows
+ * some ids could guess the others within a second. */
 static uint32_t half(const struct cm *cm, uint32_t of, uint32_t round)
 {
-	const uint32_t key[2] = {of, round};
+	const uint32_t in[2] = {of, round};
 
-	return hash_words(&cm->conf.seed, key, 2) & 0xFFFF;
+	return siphash(&cm->conf.id_key, in, sizeof(in)) & 0xFFFF;
 }
 
 static uint32_t id_of(const struct cm *cm, uint32_t number)
@@ -116,7 +116,7 @@ static uint32_t id_of(const struct cm *cm, uint32_t number)
 		l = r;
 		r = next;
 	}
-	return (l << 16 | r) ^ cm->conf.id_seed;
+	return l << 16 | r;
 }
 
 struct cm_conn *cm_find(struct cm *cm, uint32_t id)
@@ -162,12 +162,13 @@ static struct cm_conn *owned(const struct cm *cm, uint32_t id)
 /* Reuses slots before it touches new ones: memory grows only with the peak number in use. */
 static struct cm_conn *free_slot(struct cm *cm)
 {
-	struct cm_conn *c;
+	struct cm_conn *c, *least;
 
 	if (cm->free == CM_NONE && cm->touched < cm->conns)
 		return &cm->conn[cm->touched++];
-	if (cm->free == CM_NONE && !list_empty(&cm->kept))
-		cm_free(cm, container_of(cm->kept.next, struct cm_conn, node));
+	least = cm->free == CM_NONE ? cm_least_kept(cm) : NULL;
+	if (least)
+		cm_free(cm, least);
 	if (cm->free == CM_NONE)
 		return NULL;
 	c = &cm->conn[cm->free];
@@ -329,7 +330,7 @@ void cm_free(struct cm *cm, struct cm_conn *c)
 {
 	wheel_cancel(&cm->wheel, &c->timer);
 	cm_half_del(cm, c);
-	list_del(&c->node);
+	cm_keep_no_more(cm, c);
 	for (unsigned by = 0; by < CM_INDEXES; by++)
 		cm_index_del(cm, c, by);
 	drop_id(cm, c);
@@ -407,16 +408,19 @@ void cm_timewait(struct cm *cm, struct cm_conn *c, uint64_t now)
 {
 	cm_index_del(cm, c, CM_BY_REMOTE_QPN); /* the peer may reuse its QPN at once */
 	c->state = CM_TIMEWAIT;
+	if (!c->owned)
+		cm_keep(cm, c);
 	wheel_arm(&cm->wheel, &c->timer, now + cm_time(c->ack_timeout));
 }
 
-/* CM-13: the answer to a request is kept until the peer has repeated that twice. */
+/* CM-13: the answer to a request is kept until the peer has repeated that twice, unless the peer
+ * says that it does so very late. */
 void cm_keep_answer(struct cm *cm, struct cm_conn *c, uint64_t now)
 {
-	unsigned timeout = cm->conf.response_timeout;
+	unsigned timeout = cm->conf.response_timeout, longest = CM_ANSWER_TIMEOUT;
 
 	if (timeout < c->own_timeout)
-		timeout = c->own_timeout;
+		timeout = c->own_timeout < longest ? c->own_timeout : longest;
 	wheel_arm(&cm->wheel, &c->timer,
 		now + 3 * (2 * cm_time(cm->conf.packet_life) + cm_time(timeout)));
 }

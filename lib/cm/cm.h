@@ -10,7 +10,7 @@
  * A connection that a command or an event has named belongs to its user until cm_destroy(). Its id
  * is the local communication ID; one id does not reveal another. A destroyed connection continues
  * alone where the peer must learn of it: DREQ is repeated, TIMEWAIT is kept. When the table is
- * full, those give way to new connections, oldest first.
+ * full, those give way to new connections (kept.c).
  */
 #ifndef CM_H
 #define CM_H
@@ -20,6 +20,7 @@
 #include <stdint.h>
 #include "hash.h"
 #include "mad.h"
+#include "siphash.h"
 
 /** The DSCP bits of a traffic class belong to the connection, the ECN bits to each packet. */
 #define CM_DSCP 0xFCu
@@ -96,15 +97,15 @@ struct cm_ops {
 
 /** Times are 4.096 us * 2^n, as Linux rounds them: 2^(n - 8) ms. */
 struct cm_conf {
-	uint64_t guid;		  /* of this node */
-	uint8_t response_timeout; /* 20: 4.1 s (--cm-timeout) */
-	uint8_t max_retries;	  /* 15 (--cm-retries) */
-	uint8_t packet_life;	  /* 16: 0.26 s */
-	uint8_t ack_delay;	  /* local CA ACK delay, 15 */
-	uint32_t half_open;	  /* total REQs that may wait for a program's answer */
-	uint32_t strangers;	  /* answers per second to MADs that match no connection */
-	struct hash_seed seed;	  /* random */
-	uint32_t id_seed;	  /* random */
+	uint64_t guid;		   /* of this node */
+	uint8_t response_timeout;  /* 20: 4.1 s (--cm-timeout) */
+	uint8_t max_retries;	   /* 15 (--cm-retries) */
+	uint8_t packet_life;	   /* 16: 0.26 s */
+	uint8_t ack_delay;	   /* local CA ACK delay, 15 */
+	uint32_t half_open;	   /* total REQs that may wait for a program's answer */
+	uint32_t strangers;	   /* answers per second to MADs that match no connection */
+	struct hash_seed seed;	   /* random */
+	struct siphash_key id_key; /* random */
 };
 
 #define CM_REASONS 36u /* up to 35, vendor option rejected */

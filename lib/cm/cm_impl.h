@@ -16,6 +16,8 @@
 #define CM_TICK_SHIFT	  20u /* 1.05 ms: the protocol has no shorter time */
 #define CM_TIME_MAX	  25u /* 131 s */
 #define MRA_TIMEOUT	  24u /* 66 s, in an MRA that answers a duplicate */
+/* 17 s, the longest response timeout of a peer that an answer is kept for; Linux has 20. */
+#define CM_ANSWER_TIMEOUT 22u
 /* Most duplicates of a connection that are answered: a peer repeats a message 15 times; more
  * repeats are hostile. */
 #define CM_ANSWERS 128u
@@ -30,8 +32,7 @@ enum cm_index {
 
 struct cm_conn {
 	struct wheel_timer timer;
-	struct list
-		node; /* in a listener's requests, if `unheard`; in cm.kept, if without a user */
+	struct list node; /* in a listener's requests, if `unheard`; by kept.c, if without a user */
 	uint32_t next[CM_INDEXES];
 	bool indexed[CM_INDEXES];
 	uint32_t id; /* 0: the slot is free, and next[0] is the next free one */
@@ -94,10 +95,12 @@ struct cm {
 	uint32_t conns, listeners, mask, listen_mask;
 	uint32_t free, free_listener;
 	uint32_t used, halves;
-	uint32_t begun;	  /* connections so far, from which their ids follow */
-	uint32_t touched; /* slots ever used; memory of the others was never touched */
-	struct list kept; /* without a user, oldest first: new connections replace them */
+	uint32_t begun;		      /* connections so far, from which their ids follow */
+	uint32_t touched;	      /* slots ever used; memory of the others was never touched */
 	uint32_t half_peer[CM_PEERS]; /* by cm_peer() */
+	/* kept.c: without a user, oldest first; answers by cm_peer() */
+	struct list answers[CM_PEERS], timewait, dreqs;
+	uint32_t nanswers[CM_PEERS];
 	uint64_t next_tid;
 	/* answers that strangers may still get: all of them, and those of a peer */
 	struct cm_tokens strangers, stranger[CM_PEERS];
@@ -132,6 +135,14 @@ void cm_timewait(struct cm *cm, struct cm_conn *c, uint64_t now);
 void cm_keep_answer(struct cm *cm, struct cm_conn *c, uint64_t now);
 uint64_t cm_time(unsigned n);
 uint8_t cm_ack_timeout(unsigned delay, unsigned life);
+
+/* kept.c */
+void cm_kept_init(struct cm *cm);
+/* @p c has no user, or no longer the state in which it was kept. */
+void cm_keep(struct cm *cm, struct cm_conn *c);
+void cm_keep_no_more(struct cm *cm, struct cm_conn *c);
+/* The one that gives way to a new connection, or NULL. */
+struct cm_conn *cm_least_kept(struct cm *cm);
 
 /* send.c */
 void cm_transmit(struct cm *cm, const struct cm_path *to, const uint8_t *mad);

@@ -282,6 +282,6 @@ int cm_destroy(struct cm *cm, uint32_t id, uint64_t now)
 	if (c->state == CM_IDLE)
 		cm_free(cm, c);
 	else
-		list_push(&cm->kept, &c->node);
+		cm_keep(cm, c);
 	return 0;
 }

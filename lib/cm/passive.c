@@ -69,7 +69,9 @@ static bool begins_anew(const struct cm_rx *rx, const struct cm_conn *c)
 		       cm_get(rx->mad, CM_F_REQ_PSN) != c->remote_psn);
 }
 
-/* CM-29, CM-30: the destination address of a REQ; that of the packet if there is no CMA header. */
+/* CM-29, CM-30: the destination address of a REQ; that of the packet if there is no CMA header. The
+ * header's addresses must be those of the packet, because the program learns them as its peer's and
+ * its own. A peer has no others to send: its GID is its address, by RoCEv1 too. */
 bool cm_addressed(const struct cm_rx *rx, enum cm_field f, uint64_t service_id, uint8_t dst[16])
 {
 	struct cma_hdr h;
@@ -79,7 +81,8 @@ bool cm_addressed(const struct cm_rx *rx, enum cm_field f, uint64_t service_id, 
 		return true;
 	if (!cma_read(&h, cm_bytes(rx->mad, f, NULL)))
 		return false;
-	return !memcmp(h.dst, rx->from->local, sizeof(h.dst));
+	return !memcmp(h.src, rx->from->remote, sizeof(h.src)) &&
+	       !memcmp(h.dst, rx->from->local, sizeof(h.dst));
 }
 
 /* @return 0, or the reason to refuse a REQ whether or not anybody listens. */

@@ -19,6 +19,10 @@
 /* FCS, preamble, start delimiter and gap of a frame. */
 #define WIRE_EXTRA 24u
 
+/* bit/s. Below it, the time of a burst of the largest packets would not fit limiter.step times
+ * limiter.owed; not every algorithm has a least rate. */
+#define RATE_LEAST 1000.0
+
 /* QPs made ready in one call: a call sends BURST packets at most. */
 #define READY_ROUND (2 * BURST)
 
@@ -171,6 +175,7 @@ static void set_step(const struct core *c, struct qp *qp, double rate)
 		l->step = 0;
 		return;
 	}
+	rate = rate < RATE_LEAST ? RATE_LEAST : rate;
 	l->step = (uint64_t)(8e9 / rate * (1u << PACING_SHIFT));
 	packet = 8e9 / rate * bytes;
 	l->quantum = (uint8_t)at_least_one(TURN_NS / packet, burst);

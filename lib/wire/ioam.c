@@ -85,6 +85,8 @@ static enum ioam_kind kind_of(const uint8_t *ip, size_t len)
 
 	if (len < IP6_HLEN + IOAM_LEN + UDP_HLEN + BTH_HLEN + ICRC_LEN)
 		return IOAM_NONE;
+	if (get_be16(ext + IOAM_LEN + UDP_DPORT) != UDP_PORT_ROCEV2)
+		return IOAM_NONE; /* the kernel's */
 	if (ip[IP6_NXT] == IP6_NXT_HOPOPTS && is_ours(ext, OPTION_TRACE))
 		return IOAM_TRACE;
 	if (ip[IP6_NXT] == IP6_NXT_DSTOPTS && is_ours(ext, OPTION_ECHO))

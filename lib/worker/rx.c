@@ -85,31 +85,6 @@ static NOINLINE bool fast_cnp(struct worker *w, struct rte_mbuf *m)
 	return true;
 }
 
-/* Takes the telemetry out of the frame @p m of a QP of this worker, which then goes through the
- * core by itself. */
-static void receive_telemetry(struct worker *w, struct rte_mbuf *m)
-{
-	uint64_t now = clock_at(&w->clock, rte_rdtsc());
-	enum drop why = DROP_ICRC;
-	struct ioam trace;
-	struct pkt pkt;
-	uint16_t verdict;
-
-	if (ioam_pop(w->core.cfg.icrc, rte_pktmbuf_mtod(m, uint8_t *), rte_pktmbuf_data_len(m),
-		    &trace)) {
-		rte_pktmbuf_adj(m, IOAM_LEN);
-		why = parse(w, &pkt, m, false);
-	}
-	if (why) {
-		core_count_drop(&w->core, why);
-		capture_lost(w, m, why);
-		return;
-	}
-	core_telemetry_rx(&w->core, &pkt, &trace, now, &verdict);
-	if (unlikely(captured(w)))
-		capture_received(w, &m, &pkt, &verdict, 1, now);
-}
-
 /* A copy of a multicast packet for each other worker that has QPs of its group (MC-04). */
 static NOINLINE void spread(struct worker *w, const struct pkt *pkt, struct rte_mbuf *m)
 {
@@ -216,6 +191,33 @@ static void pass_telemetry(struct worker *w, uint32_t owner, struct rte_mbuf *m)
 	rte_pktmbuf_free(m);
 }
 
+/* Takes the telemetry out of the frame @p m, which then goes through the core by itself, or to the
+ * worker of QP1, whose number does not tell it. @return false when it goes no further. */
+static bool receive_telemetry(struct worker *w, struct rte_mbuf *m)
+{
+	uint64_t now = clock_at(&w->clock, rte_rdtsc());
+	enum drop why = DROP_ICRC;
+	struct ioam trace;
+	struct pkt pkt;
+	uint16_t verdict;
+
+	if (ioam_pop(w->core.cfg.icrc, rte_pktmbuf_mtod(m, uint8_t *), rte_pktmbuf_data_len(m),
+		    &trace)) {
+		rte_pktmbuf_adj(m, IOAM_LEN);
+		why = parse(w, &pkt, m, false);
+	}
+	if (why) {
+		core_count_drop(&w->core, why);
+		capture_lost(w, m, why);
+		return false;
+	}
+	core_telemetry_rx(&w->core, &pkt, &trace, now, &verdict);
+	if (unlikely(captured(w)))
+		capture_received(w, &m, &pkt, &verdict, 1, now);
+	return verdict >= VERDICT_HANDOFF && !(verdict & (VERDICT_SPREAD | VERDICT_HELD)) &&
+	       pass_on(w, verdict - VERDICT_HANDOFF, &pkt, m);
+}
+
 /* A frame that carries telemetry, if its port accepts any, after those of @p b that came before it:
  * an ACK must not overtake READ responses (REQ-38).  @return false: it is none. */
 static NOINLINE bool telemetry(struct worker *w, struct rx_burst *b, struct rte_mbuf *m)
@@ -233,8 +235,8 @@ static NOINLINE bool telemetry(struct worker *w, struct rx_burst *b, struct rte_
 		pass_telemetry(w, owner, m);
 		return true;
 	}
-	receive_telemetry(w, m);
-	rte_pktmbuf_free(m);
+	if (!receive_telemetry(w, m))
+		rte_pktmbuf_free(m);
 	return true;
 }
 

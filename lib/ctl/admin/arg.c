@@ -70,8 +70,11 @@ static bool next_key(struct ctl *ctl, const struct argument arg[], unsigned i,
 static int parse_session(
 	struct ctl *ctl, struct argument arg[], unsigned i, char why[ABI_SENTENCE_MAX])
 {
-	if (parse_number(arg[i].word, UINT32_MAX, &arg[i].number) &&
-		find_session(ctl, arg[i].number))
+	const struct session *s = parse_number(arg[i].word, UINT32_MAX, &arg[i].number)
+					  ? find_session(ctl, arg[i].number)
+					  : NULL;
+
+	if (s && !s->own)
 		return 0;
 	return refuse(why, -ENOENT,
 		"session %.32s does not exist: \"show sessions\" lists the sessions", arg[i].word);

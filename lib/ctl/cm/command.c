@@ -101,8 +101,8 @@ static void give_up(struct session *s)
 	struct connections *all = s->ctl->connections;
 
 	channels_give_up(s);
-	if (all->gsi.session == s) /* its memory faulted, or rocid is ending */
-		all->gsi.session = NULL;
+	if (all->gsi.session == s)
+		gsi_lost(&all->gsi);
 	command_ops.give_up(s);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* QP1 of each port: set-up and received datagrams. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -246,18 +247,11 @@ static int make_parts(struct gsi *g, struct reply *r)
 	return err;
 }
 
-int gsi_open(struct gsi *g, struct ctl *ctl, char why[ABI_SENTENCE_MAX])
+static int start(struct gsi *g, char why[ABI_SENTENCE_MAX])
 {
 	struct reply r = {0};
-	int err;
+	int err = hello(g, &r);
 
-	g->ctl = ctl;
-	g->waiting = calloc(GSI_WAITING, sizeof(*g->waiting));
-	if (!g->waiting)
-		return refuse_memory(why);
-	g->arrived.fd = -1;
-	g->fd = -1;
-	err = hello(g, &r);
 	if (!err)
 		err = make_parts(g, &r);
 	if (err)
@@ -266,20 +260,79 @@ int gsi_open(struct gsi *g, struct ctl *ctl, char why[ABI_SENTENCE_MAX])
 	return 0;
 }
 
-void gsi_close(struct gsi *g)
+int gsi_open(struct gsi *g, struct ctl *ctl, char why[ABI_SENTENCE_MAX])
 {
-	if (!g->ctl)
-		return;
-	if (g->session)
-		session_close(g->session);
+	g->ctl = ctl;
+	g->arrived.fd = -1;
+	g->fd = -1;
+	g->waiting = calloc(GSI_WAITING, sizeof(*g->waiting));
+	return g->waiting ? start(g, why) : refuse_memory(why);
+}
+
+/* Forgets the session and all that belongs to it. @return the session */
+static struct session *leave(struct gsi *g)
+{
+	struct session *s = g->session;
+
 	g->session = NULL;
 	loop_unwatch(g->ctl->loop, &g->arrived);
-	free(g->waiting);
-	g->waiting = NULL;
+	if (g->fd >= 0)
+		close(g->fd);
+	g->fd = -1;
 	if (g->buffer)
 		munmap(g->buffer, g->buffer_size);
 	g->buffer = NULL;
 	memset(g->port, 0, sizeof(g->port));
+	memset(g->ah, 0, sizeof(g->ah));
+	memset(g->taken, 0, sizeof(g->taken));
+	g->nasked = 0;
+	g->more = false;
+	return s;
+}
+
+static void stop(struct gsi *g)
+{
+	struct session *s = leave(g);
+
+	if (s)
+		session_close(s);
+}
+
+void gsi_lost(struct gsi *g)
+{
+	fprintf(stderr, "rocid: the memory of QP1 was lost: no program connects by RDMA CM until "
+			"it is open again\n");
+	leave(g);
+	g->again_ms = loop_now_ms() + GSI_AGAIN_MS;
+}
+
+/* The memory may still be short, and QP1 belongs to the old session until that has ended. */
+int gsi_reopen(struct gsi *g)
+{
+	uint64_t now = loop_now_ms();
+	char why[ABI_SENTENCE_MAX];
+
+	if (!g->again_ms)
+		return -1;
+	if (now < g->again_ms)
+		return (int)(g->again_ms - now);
+	g->again_ms = now + GSI_AGAIN_MS;
+	if (start(g, why)) {
+		stop(g);
+		return GSI_AGAIN_MS;
+	}
+	g->again_ms = 0;
+	fprintf(stderr, "rocid: QP1 is open again\n");
+	return -1;
+}
+
+void gsi_close(struct gsi *g)
+{
+	if (!g->ctl)
+		return;
+	stop(g);
+	free(g->waiting);
+	g->waiting = NULL;
 }
 
 /* --- receiving -------------------------------------------------------------------------------- */

@@ -20,17 +20,18 @@ struct ctl;
 struct qp_obj;
 struct session;
 
-#define GSI_AHS	    256u   /* destinations of MADs */
-#define GSI_ASKED   128u   /* of these, most that are being resolved in order to answer them ... */
-#define GSI_OWN	    192u   /* ... or because a program initiates something */
-#define GSI_PENDING 4u	   /* MADs that wait for the same destination to be resolved */
-#define GSI_RECVS   256u   /* receives per port */
-#define GSI_SENDS   256u   /* sends per port */
-#define GSI_ROUND   64u	   /* MADs per round, so that other work is not delayed */
-#define GSI_WAITING 65536u /* MADs that wait to be sent: twice one per connection */
-#define GSI_TURNS   64u	   /* queues of them */
-#define GSI_PACE    64u	   /* MADs per millisecond, a rate that the peer's QP1 can absorb ... */
-#define GSI_BURST   128u   /* ... and as a burst */
+#define GSI_AHS	     256u   /* destinations of MADs */
+#define GSI_ASKED    128u   /* of these, most that are being resolved in order to answer them ... */
+#define GSI_OWN	     192u   /* ... or because a program initiates something */
+#define GSI_PENDING  4u	    /* MADs that wait for the same destination to be resolved */
+#define GSI_RECVS    256u   /* receives per port */
+#define GSI_SENDS    256u   /* sends per port */
+#define GSI_ROUND    64u    /* MADs per round, so that other work is not delayed */
+#define GSI_WAITING  65536u /* MADs that wait to be sent: twice one per connection */
+#define GSI_TURNS    64u    /* queues of them */
+#define GSI_PACE     64u    /* MADs per millisecond, a rate that the peer's QP1 can absorb ... */
+#define GSI_BURST    128u   /* ... and as a burst */
+#define GSI_AGAIN_MS 1000   /* until lost QP1s are opened again */
 
 struct gsi_waiting {
 	struct cm_path to;
@@ -69,6 +70,7 @@ struct gsi {
 	struct ctl *ctl;
 	struct session *session;
 	int fd;		      /* the other end of the session's socket */
+	uint64_t again_ms;    /* when to open QP1 again, 0: it is open */
 	struct watch arrived; /* of the CQ's channel */
 	uint32_t pd, channel, cq;
 	uint32_t lkey;
@@ -102,6 +104,13 @@ int gsi_open(struct gsi *g, struct ctl *ctl, char why[ABI_SENTENCE_MAX]);
 
 /** Closes QP1; call it before the sessions end. */
 void gsi_close(struct gsi *g);
+
+/** The session of QP1 ends, because its memory faulted. */
+void gsi_lost(struct gsi *g);
+
+/** Opens QP1 again, if it was lost. @return milliseconds until the next attempt, -1: none is due.
+ */
+int gsi_reopen(struct gsi *g);
 
 /** Sends @p mad: at once, in its turn if many are queued, or when its destination is resolved. */
 void gsi_send(struct gsi *g, const struct cm_path *to, const uint8_t mad[MAD_LEN]);

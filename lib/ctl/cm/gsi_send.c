@@ -123,11 +123,12 @@ static void post(struct gsi *g, const struct gsi_ah *a, const uint8_t mad[MAD_LE
 
 /* --- destinations ----------------------------------------------------------------------------- */
 
+/* SEC-03: without the flow label, which a station can vary at will; MADs have the label 0. */
 static bool same(const struct cm_path *a, const struct cm_path *b)
 {
 	return a->port == b->port && a->net == b->net && a->vid == b->vid && a->pkey == b->pkey &&
-	       a->tclass == b->tclass && a->flow_label == b->flow_label &&
-	       !memcmp(a->remote, b->remote, 16) && !memcmp(a->local, b->local, 16);
+	       a->tclass == b->tclass && !memcmp(a->remote, b->remote, 16) &&
+	       !memcmp(a->local, b->local, 16);
 }
 
 static void drop(struct gsi *g, struct gsi_ah *a)
@@ -177,8 +178,7 @@ static void attributes(const struct cm_path *p, uint8_t sgid_index, struct abi_a
 		.traffic_class = p->tclass,
 		.hop_limit = p->hop_limit,
 		.port = (uint8_t)(p->port + 1),
-		.is_global = 1,
-		.flow_label = p->flow_label};
+		.is_global = 1};
 	memcpy(to->dgid, p->remote, 16);
 }
 

@@ -67,7 +67,7 @@ static int make_conf(const struct connections *all, struct cm_conf *conf)
 		conf->response_timeout = all->ctl->cm_timeout;
 	if (all->ctl->cm_retries)
 		conf->max_retries = all->ctl->cm_retries;
-	return err ? err : random_bytes(&conf->id_seed, sizeof(conf->id_seed));
+	return err ? err : random_bytes(&conf->id_key, sizeof(conf->id_key));
 }
 
 int connections_open(struct connections *all, char why[ABI_SENTENCE_MAX])
@@ -175,5 +175,6 @@ int connections_poll(struct ctl *ctl)
 	wait = poll_some(all, now) ? 0 : wait_until(cm_deadline(all->cm), now);
 	if (gsi_flush(&all->gsi))
 		wait = loop_sooner(wait, 1);
+	wait = loop_sooner(wait, gsi_reopen(&all->gsi));
 	return loop_sooner(wait, wait_until(wheel_deadline(&all->resolving), now));
 }

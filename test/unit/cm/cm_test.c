@@ -857,7 +857,7 @@ static void those_without_a_user_give_way(void **state)
 		is(p->a, id[i], CM_REQ_SENT);
 }
 
-#define MANY 4096u
+#define MANY 8192u
 
 static void drop_mad(void *arg, const struct cm_path *to, const uint8_t *mad)
 {
@@ -888,7 +888,7 @@ static void memory_is_used_as_needed(void **state)
 	void *room = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	assert_true(room != MAP_FAILED && in);
-	conf.id_seed = 77;
+	conf.id_key.byte[0] = 77;
 	cm = cm_init(room, MANY, 4, &conf, &ops, NULL, 0);
 	for (unsigned i = 0; i < MANY; i++) {
 		assert_int_equal(cm_connect(cm, &p->a->to, SERVICE, &param, 7, &id, 0), 0);

@@ -82,7 +82,7 @@ struct ends *ends_new(uint32_t conns, uint32_t listeners, uint64_t seed, const s
 		address(e->to.local, i);
 		address(e->to.remote, !i);
 		c.guid = 0x020000fffe000000ull + i;
-		c.id_seed = (uint32_t)random_next(&net->random);
+		random_fill(&net->random, c.id_key.byte, sizeof(c.id_key.byte));
 		random_fill(&net->random, (uint8_t *)&c.seed, sizeof(c.seed));
 		e->cm = cm_init(calloc(1, cm_size(conns, listeners)), conns, listeners, &c, &ops, e,
 			net->now);

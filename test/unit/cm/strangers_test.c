@@ -12,6 +12,7 @@
 #include "bits.h"
 #include "cm_impl.h"
 #include "ends.h"
+#include "headers.h"
 
 #define CONNS  64u
 #define FLOOD  10000u
@@ -319,6 +320,18 @@ static struct cm_path host(const struct scene *s, unsigned i)
 	return from;
 }
 
+/* The header of the RDMA IP CM service of host @p from, in @p mad. */
+static void claim(uint8_t *mad, const struct cm_path *from)
+{
+	struct cma_hdr h = {.family = 4, .src_port = 40000};
+	bool lookup = mad_attr(mad) == CM_SIDR_REQ;
+
+	memcpy(h.src, from->remote, 16);
+	memcpy(h.dst, from->local, 16);
+	cma_write((uint8_t *)cm_bytes(mad, lookup ? CM_F_SIDR_REQ_PRIVATE : CM_F_REQ_PRIVATE, NULL),
+		&h);
+}
+
 /* @return the most connections that a look-up may have to compare. */
 static unsigned longest_chain(const struct cm *cm, enum cm_index by)
 {
@@ -336,7 +349,7 @@ static unsigned longest_chain(const struct cm *cm, enum cm_index by)
 
 /* HOSTS hosts, or one that forges their addresses, send @p mad for @p service to a table with room
  * for them. */
-static const struct cm *same_of_many(struct scene *s, uint64_t service, const uint8_t *mad)
+static const struct cm *same_of_many(struct scene *s, uint64_t service, uint8_t *mad)
 {
 	uint32_t listener;
 	struct cm *cm;
@@ -349,6 +362,7 @@ static const struct cm *same_of_many(struct scene *s, uint64_t service, const ui
 	for (unsigned i = 0; i < HOSTS; i++) {
 		const struct cm_path from = host(s, i);
 
+		claim(mad, &from);
 		cm_mad(cm, &from, mad, MAD_LEN, s->net->now);
 	}
 	assert_int_equal(cm_half_open(cm), HOSTS);
@@ -376,6 +390,73 @@ static void same_lookups_of_many(void **state)
 	cm_sidr(s->a->cm, &s->a->to, SIDR, hdr, end_cma(s->a, hdr), 5, &id, s->net->now);
 	memcpy(mad, s->a->last, MAD_LEN);
 	assert_in_range(longest_chain(same_of_many(s, SIDR, mad), CM_BY_REQUEST), 1, CHAIN);
+}
+
+static void ipv6(uint8_t gid[16], uint8_t host)
+{
+	memset(gid, 0, 16);
+	gid[0] = 0xFE;
+	gid[1] = 0x80;
+	gid[15] = host;
+}
+
+/* proves CM-30: programs learn the address that the packet came from, so a request that claims
+ * another one is refused, and leaves no state. */
+static void another_address(void **state)
+{
+	struct scene *s = *state;
+	struct cm_path claimed[2] = {s->b->to, s->b->to};
+	uint8_t hdr[CMA_HDR_LEN], lookup[MAD_LEN];
+	uint32_t id;
+
+	request(s);
+	assert_int_equal(cm_reject(s->b->cm, s->passive, CM_REJ_CONSUMER, NULL, 0, s->net->now), 0);
+	assert_int_equal(cm_destroy(s->b->cm, s->passive, s->net->now), 0);
+	cm_sidr(s->a->cm, &s->a->to, SIDR, hdr, end_cma(s->a, hdr), 5, &id, s->net->now);
+	memcpy(lookup, s->a->last, MAD_LEN);
+	cm_put(s->req, CM_F_REQ_LOCAL_ID, 0x99);
+	claimed[0].remote[15] ^= 1;
+	claimed[1].local[15] ^= 1;
+	for (unsigned i = 0; i < ARRAY_SIZE(claimed); i++) {
+		claim(s->req, &claimed[i]);
+		end_give(s->b, s->req);
+		assert_int_equal(mad_attr(s->b->last), CM_REJ);
+		assert_int_equal(cm_get(s->b->last, CM_F_REJ_REMOTE_ID), 0x99);
+		assert_int_equal(cm_get(s->b->last, CM_F_REJ_REASON), CM_REJ_CONSUMER);
+		claim(lookup, &claimed[i]);
+		end_give(s->b, lookup);
+		assert_int_equal(mad_attr(s->b->last), CM_SIDR_REP);
+		assert_int_equal(cm_get(s->b->last, CM_F_SIDR_REP_STATUS), CM_SIDR_UNSUPPORTED);
+		assert_null(end_peek(s->b));
+		assert_int_equal(cm_used(s->b->cm), 1); /* the answer to the first */
+	}
+}
+
+/* proves CM-30: a GID is an IP address by each protocol, link-local ones and RoCEv1 included. */
+static void own_address(void **state)
+{
+	static const uint8_t rows[][2] = {
+		{NET_IPV4, 4}, {NET_ROCEV1, 4}, {NET_IPV6, 6}, {NET_ROCEV1, 6}};
+	struct scene *s = *state;
+
+	request(s);
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct cma_hdr h = {.family = rows[i][1], .src_port = 40000};
+		struct cm_path from = s->b->to;
+
+		from.net = rows[i][0];
+		if (h.family == 6) {
+			ipv6(from.local, 1);
+			ipv6(from.remote, 2);
+		}
+		memcpy(h.src, from.remote, 16);
+		memcpy(h.dst, from.local, 16);
+		cma_write((uint8_t *)cm_bytes(s->req, CM_F_REQ_PRIVATE, NULL), &h);
+		cm_put(s->req, CM_F_REQ_LOCAL_ID, 0x100 + i);
+		cm_put(s->req, CM_F_REQ_QPN, 0x100 + i);
+		cm_mad(s->b->cm, &from, s->req, MAD_LEN, s->net->now);
+		end_take(s->b, CM_EV_REQ);
+	}
 }
 
 /* By the last byte of the address. */
@@ -457,8 +538,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {T(duplicates), T(duplicates_of_answers),
 		T(duplicates_of_lookups), T(rejected_by_guid), T(refused_requests),
 		T(ids_tell_nothing), T(ids_do_not_repeat), T(refused_ids), T(over_share), T(closed),
-		T(same_requests_of_many), T(same_lookups_of_many), T(answers_to_others),
-		T(answers_to_all)};
+		T(same_requests_of_many), T(same_lookups_of_many), T(another_address),
+		T(own_address), T(answers_to_others), T(answers_to_all)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

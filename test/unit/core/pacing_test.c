@@ -111,6 +111,21 @@ static void rate__is_kept(void **state)
 	setup(NULL);
 }
 
+/* A rate so low that the time of a burst would wrap is 1 kb/s: the next packet leaves long after
+ * those before it. */
+static void rate__least(void **state)
+{
+	(void)state;
+	lone_start(&l);
+	post_writes(8, 1 << 20);
+	limit(1);
+	assert_in_range(pacing_rate(l.qp->qp), 999, 1001);
+	send(BURST);
+	assert_true(core_deadline(&l.host->core) > l.now);
+	limit(100 * MBIT);
+	assert_true(send_until(l.now + 100 * MS, 1) > 100);
+}
+
 static void shape(uint64_t rate, uint32_t burst, uint32_t packet)
 {
 	struct core_cmd cmd = {
@@ -484,6 +499,7 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, lone_teardown)
 	const struct CMUnitTest tests[] = {
 		T(rate__is_kept),
+		T(rate__least),
 		T(rate__of_the_program),
 		T(rate__of_both_is_the_least),
 		T(rate__a_quantum_of_several_turns),

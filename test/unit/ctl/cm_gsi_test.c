@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "abi_wqe.h"
+#include "admin/arg.h"
 #include "bits.h"
 #include "cm/connections.h"
 #include "cm/manager.h"
@@ -21,6 +22,7 @@
 #include "qp.h"
 #include "session/message.h"
 #include "session/session.h"
+#include "session/sessions.h"
 #include "verbs/qp_obj.h"
 
 #define MS 1000000ull
@@ -383,13 +385,98 @@ static void receive__too_long(void **state)
 	assert_int_equal(g->strange, 2 * GSI_RECVS);
 }
 
+/* SEC-03: a station that varies its flow label has one address handle, not all of them. */
+static void send__labels(void **state)
+{
+	struct gsi *g = gsi_of(state);
+	struct cm_path path = {.pkey = 0xFFFF, .net = NET_IPV4, .hop_limit = 64};
+	uint8_t mad[MAD_LEN];
+	unsigned used = 0;
+
+	memcpy(path.local, gid_own4, 16);
+	memcpy(path.remote, gid_peer4, 16);
+	mad_begin(mad, CM_DREP, 1);
+	for (unsigned i = 0; i < GSI_BURST; i++) {
+		path.flow_label = i;
+		gsi_send(g, &path, mad);
+	}
+	for (unsigned i = 0; i < GSI_AHS; i++)
+		used += g->ah[i].used;
+	assert_int_equal(used, 1);
+}
+
+/* When the memory of QP1 is lost, nothing spins or uses it, and QP1 is open again soon: what it
+ * sends and receives then is of the new one. */
+static void session__lost(void **state)
+{
+	struct gsi *g = gsi_of(state);
+	struct ctl *ctl = g->ctl;
+	uint32_t next = 0, number = g->session->number;
+
+	send_one(g, gid_peer4, 0);
+	complete(g,
+		(struct abi_cqe){.wr_id = 0, .status = ABI_WC_LOC_LEN_ERR, .opcode = ABI_WC_RECV});
+	gsi_poll(g);
+	session_close(g->session);
+	assert_null(g->session);
+	assert_int_equal(g->arrived.fd, -1);
+	send_one(g, gid_peer4, 0); /* is lost */
+	assert_in_range(connections_poll(ctl), 1, GSI_AGAIN_MS);
+	assert_null(g->session);
+	now += GSI_AGAIN_MS * MS;
+	connections_poll(ctl);
+	assert_non_null(g->session);
+	assert_int_not_equal(g->session->number, number);
+	assert_true(g->arrived.fd >= 0);
+	send_one(g, gid_peer4, 0);
+	assert_int_equal(work(g, &next), 1);
+	complete(g,
+		(struct abi_cqe){.wr_id = 0, .status = ABI_WC_LOC_LEN_ERR, .opcode = ABI_WC_RECV});
+	gsi_poll(g);
+	assert_int_equal(g->strange, 2);
+	assert_in_range(connections_poll(ctl), -1, -1);
+}
+
+/* QP1 belongs to the old session until that has ended, which takes steps. */
+static void session__lost_slowly(void **state)
+{
+	struct gsi *g = gsi_of(state);
+	struct ctl *ctl = g->ctl;
+
+	session_end(g->session);
+	now += GSI_AGAIN_MS * MS;
+	connections_poll(ctl);
+	assert_null(g->session);
+	while (endings_poll(ctl))
+		;
+	now += GSI_AGAIN_MS * MS;
+	connections_poll(ctl);
+	assert_non_null(g->session);
+}
+
+/* Administrators end sessions of programs, and do not see this one. */
+static void session__not_for_administrators(void **state)
+{
+	struct gsi *g = gsi_of(state);
+	char number[16], why[ABI_SENTENCE_MAX];
+	struct argument arg = {.word = number};
+	const struct admin_arg_kind *kind = admin_arg_kind("SESSION", 7);
+
+	snprintf(number, sizeof(number), "%u", g->session->number);
+	assert_int_equal(admin_arg_parse(g->ctl, kind, &arg, 0, why), -ENOENT);
+	g->session->own = false;
+	assert_int_equal(admin_arg_parse(g->ctl, kind, &arg, 0, why), 0);
+	g->session->own = true;
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {T(send__thousands), T(send__turns), T(send__many_users),
 		T(send__pkeys), T(send__no_worker), T(send__nobody_answers), T(send__own_first),
 		T(send__one_fails), T(send__nobody_answers), T(lookups__end_at_once),
-		T(send__one_fails), T(receive__too_long)};
+		T(send__one_fails), T(receive__too_long), T(send__labels), T(session__lost),
+		T(session__lost_slowly), T(session__not_for_administrators)};
 
 	return cmocka_run_group_tests(tests, daemon_group_setup, daemon_group_teardown);
 }

@@ -76,7 +76,7 @@ static void make_peer(struct world *w)
 	struct cm_conf conf = cm_defaults();
 
 	conf.guid = 0x0200000000000002ull;
-	conf.id_seed = 77;
+	conf.id_key.byte[0] = 77;
 	w->to = (struct cm_path){.pkey = 0xFFFF, .net = NET_IPV4, .hop_limit = 64};
 	memcpy(w->to.local, gid_peer4, 16);
 	memcpy(w->to.remote, gid_own4, 16);

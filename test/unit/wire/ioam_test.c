@@ -165,6 +165,9 @@ static void pop__gives_the_packet_back(void **state)
 			ioam_add(at, len, &node);
 			ioam_add(at, len, &(struct ioam_node){.rate = 40000000000, .queue = 80});
 			assert_int_equal(ioam_dest_qp(at, len), 0x11);
+			at[ETH_HLEN + 4 * tagged + IP6_HLEN + IOAM_LEN + UDP_DPORT] ^= 1;
+			assert_int_equal(ioam_dest_qp(at, len), 0); /* another protocol's */
+			at[ETH_HLEN + 4 * tagged + IP6_HLEN + IOAM_LEN + UDP_DPORT] ^= 1;
 			pop_plain(at, &t);
 			assert_int_equal(t.kind, IOAM_TRACE);
 			assert_int_equal(t.nodes, 2);

@@ -352,20 +352,26 @@ static void accept_telemetry(void)
 	atomic_store(&r.dp->ports->port[1].cc, cfg);
 }
 
-/* A packet with telemetry for slot 9 of worker 1. */
-static struct frame traced(uint8_t opcode)
+/* A packet with telemetry for QP @p qpn. */
+static struct frame traced_to(uint32_t qpn, uint8_t opcode)
 {
 	struct frame plain = frame_of(NET_IPV6, opcode, 16), f = plain;
 	uint8_t *bth = plain.b + plain.bth;
 
 	port_get_mac(&r.dp->ports->port[1], plain.b);
-	bth[BTH_DESTQP] = (uint8_t)(QPN_MAKE(1, 1, 9) >> 16);
-	bth[BTH_DESTQP + 1] = (uint8_t)(QPN_MAKE(1, 1, 9) >> 8);
-	bth[BTH_DESTQP + 2] = (uint8_t)QPN_MAKE(1, 1, 9);
+	bth[BTH_DESTQP] = (uint8_t)(qpn >> 16);
+	bth[BTH_DESTQP + 1] = (uint8_t)(qpn >> 8);
+	bth[BTH_DESTQP + 2] = (uint8_t)qpn;
 	memcpy(f.b + IOAM_LEN, plain.b, plain.len);
 	assert_ptr_equal(ioam_push(icrc_best(), f.b + IOAM_LEN, plain.len, NULL), f.b);
 	f.len = plain.len + IOAM_LEN;
 	return f;
+}
+
+/* Of slot 9 of worker 1. */
+static struct frame traced(uint8_t opcode)
+{
+	return traced_to(QPN_MAKE(1, 1, 9), opcode);
 }
 
 /* proves REQ-38: an ACK with telemetry does not overtake READ responses of its burst, which have
@@ -408,6 +414,26 @@ static void rx_poll__telemetry_takes_half_an_inbox(void **state)
 	assert_int_equal(dropped(0, DROP_HANDOFF_FULL), 5);
 	assert_int_equal(receive_many(&good, room - half), room - half);
 	assert_int_equal(dropped(0, DROP_HANDOFF_FULL), 5);
+	rig_qp_down(&r, &q, 9);
+}
+
+/* A MAD with telemetry reaches QP1, which may belong to any worker. */
+static void rx_poll__telemetry_for_qp1(void **state)
+{
+	const struct frame f = traced_to(QPN_GSI, OPC_UD | 0x04);
+	struct rte_mbuf *m[BURST];
+	struct rig_qp q;
+	bool drained;
+
+	rig_qp_up(&r, &q, 9, 1);
+	atomic_store(&r.dp->qps->gsi[1], q.qp);
+	accept_telemetry();
+	inject(piece(f.b, f.len));
+	assert_int_equal(rig_rx(r.dp->worker[0], &drained), 1);
+	assert_int_equal(inbox_take(&r.dp->worker[1]->inbox, m), 1);
+	assert_int_equal(rte_pktmbuf_data_len(m[0]), f.len - IOAM_LEN);
+	rte_pktmbuf_free(m[0]);
+	atomic_store(&r.dp->qps->gsi[1], NULL);
 	rig_qp_down(&r, &q, 9);
 }
 
@@ -646,6 +672,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(rx_poll__telemetry_overtakes_nothing, up_two, down),
 		cmocka_unit_test_setup_teardown(
 			rx_poll__telemetry_takes_half_an_inbox, up_two, down),
+		cmocka_unit_test_setup_teardown(rx_poll__telemetry_for_qp1, up_two, down),
 		cmocka_unit_test_setup_teardown(rx_poll__late_round_takes_one_burst, up_two, down),
 		cmocka_unit_test(worker_destroy__leaves_what_is_held_to_its_pool),
 	};
