@@ -6,7 +6,7 @@
 #include "mw.h"
 #include "mw_wqe.h"
 #include "opcode.h"
-#include "packet.h"
+#include "pieces.h"
 #include "qp_impl.h"
 #include "qp_table.h"
 #include "recv.h"
@@ -16,7 +16,6 @@
 #include "txd.h"
 #include "uaccess.h"
 #include "wqe.h"
-#include "xrc.h"
 
 /* A turn takes no longer than one of QUANTUM frames whose payloads are in no cache. */
 #define TURN_BYTES (DIRECT_ROUND / 2)
@@ -29,6 +28,7 @@ struct part {
 	uint8_t kind; /* enum opcode_kind */
 	bool first;
 	bool last;
+	bool ends;    /* the last of its request; a long READ is several (REQ-39) */
 	uint32_t off; /* in the message */
 	uint32_t len;
 	uint32_t packets;
@@ -135,6 +135,20 @@ static uint8_t kind_of(const struct send_wqe *w)
 	}
 }
 
+/* No part belongs to two requests. */
+static void part_of_read(struct part *p)
+{
+	const struct qp *qp = p->qp;
+	uint32_t rest = (uint32_t)seq24_diff(read_last_psn(p->wqe, qp->req.psn), qp->req.psn) + 1;
+
+	p->ends = p->packets >= rest;
+	if (likely(p->packets <= rest))
+		return;
+	p->packets = rest;
+	p->len = rest << qp->mtu_shift;
+	p->last = false;
+}
+
 /* Cuts @p room bytes, or all that is left, off the message at the cursor.
  * @return false when the peer is in the midst of another one. */
 static bool part_cut(struct part *p, uint32_t room)
@@ -153,6 +167,9 @@ static bool part_cut(struct part *p, uint32_t room)
 	p->last = left <= room;
 	p->len = p->last ? left : room & ~(mtu - 1);
 	p->packets = qp_packets(qp, p->len);
+	p->ends = p->last;
+	if (p->kind == KIND_READ)
+		part_of_read(p);
 	/* RSP-05, RSP-07: the rest of a READ is a request of its own (REQ-39). */
 	return p->peer->resp.open == (p->first || p->kind == KIND_READ ? KIND_NONE : p->kind);
 }
@@ -225,6 +242,8 @@ static bool invalidated(struct core *c, const struct part *p)
 static bool execute_send(struct core *c, const struct part *p)
 {
 	struct qp_resp *r = &p->peer->resp;
+	struct pieces pieces;
+	struct txseg s;
 	struct txd t;
 	uint32_t at;
 
@@ -233,12 +252,11 @@ static bool execute_send(struct core *c, const struct part *p)
 	at = p->first ? 0 : r->recv_off;
 	if ((uint64_t)at + p->len > r->wqe.length) /* RSP-20 */
 		return false;
-	for (unsigned i = 0; i < t.nsegs; i++) {
-		if (recv_place_at(c, p->peer, at, t.seg[i].addr, t.seg[i].len))
+	pieces_begin(&pieces, &t, 1u << p->qp->mtu_shift);
+	for (; pieces_next(core_memory(c), &pieces, &s); at += s.len)
+		if (recv_place_at(c, p->peer, at, s.addr, s.len))
 			return false;
-		at += t.seg[i].len;
-	}
-	if (!invalidated(c, p))
+	if (pieces.faulted || !invalidated(c, p))
 		return false;
 	r->recv_off = at;
 	c->count.rx_send_requests += p->last;
@@ -273,18 +291,21 @@ static void write_opened(struct part *p)
 static bool execute_write(struct core *c, struct part *p)
 {
 	bool imm = p->wqe->opcode == ABI_WR_RDMA_WRITE_WITH_IMM;
+	struct pieces pieces;
 	uint8_t *to = NULL;
+	struct txseg s;
 	struct txd t;
 
 	/* RSP-19: with its immediate data, so with the last packet. */
 	if (!remote(c, p, ABI_ACCESS_REMOTE_WRITE, &to) || !gather(c, p, &t) ||
 		(imm && p->last && !take_recv(c, p)))
 		return false;
-	for (unsigned i = 0; i < t.nsegs; i++) {
-		if (!uaccess_place(core_memory(c), to, t.seg[i].addr, t.seg[i].len))
+	pieces_begin(&pieces, &t, 1u << p->qp->mtu_shift);
+	for (; pieces_next(core_memory(c), &pieces, &s); to += s.len)
+		if (!uaccess_place(core_memory(c), to, s.addr, s.len))
 			return false;
-		to += t.seg[i].len;
-	}
+	if (pieces.faulted)
+		return false;
 	write_opened(p);
 	c->count.rx_write_requests += p->last;
 	return true;
@@ -304,7 +325,7 @@ static bool execute_read(struct core *c, const struct part *p)
 		return false; /* its responses wait for their departures (pacing.h) */
 	if (p->len && completer_place(c, p->qp, p->wqe, p->off, from, p->len))
 		return false;
-	c->count.rx_read_requests += p->last;
+	c->count.rx_read_requests += p->ends;
 	return true;
 }
 
@@ -359,7 +380,7 @@ static bool execute_flush(struct core *c, const struct part *p)
 	return responds(p) && name_srq(c, p) && responder_flush(c, p->peer, &pkt) == CAUSE_NONE;
 }
 
-static bool execute(struct core *c, struct part *p)
+static NOINLINE bool execute(struct core *c, struct part *p)
 {
 	switch (p->kind) {
 	case KIND_SEND:
@@ -383,7 +404,7 @@ static bool execute(struct core *c, struct part *p)
  * @return whether both QPs are still what is_at_rest() and is_peer() found. */
 static bool advance(struct core *c, struct part *p, uint64_t now)
 {
-	responder_delivered(c, p->peer, p->kind, p->packets, p->last);
+	responder_delivered(c, p->peer, p->kind, p->packets, p->ends);
 	if (p->last && (p->wqe->flags & WQE_TAKES_RECV))
 		complete_recv(c, p, now);
 	if (unlikely(p->peer->state == ABI_QPS_ERR))
@@ -434,7 +455,7 @@ static enum way datagram(struct core *c, const struct part *p, uint64_t now)
 static enum way step(struct core *c, struct part *p, uint32_t room, uint64_t now)
 {
 	uint32_t cost = direct_run(c, p->qp, p->peer, room, now);
-	bool goes_on;
+	bool done;
 
 	if (cost) {
 		spend(c, cost);
@@ -449,12 +470,13 @@ static enum way step(struct core *c, struct part *p, uint32_t room, uint64_t now
 	}
 	if (unlikely(p->qp->opc == OPC_UD))
 		return datagram(c, p, now);
-	if (!part_cut(p, room) || !execute(c, p))
+	if (!part_cut(p, room))
 		return FRAMES;
-	cost = cost_of(p);
-	goes_on = advance(c, p, now);
-	spend(c, cost);
-	return goes_on ? GO_ON : ENOUGH;
+	done = execute(c, p);
+	spend(c, cost_of(p)); /* it may fail after its bytes were copied */
+	if (!done)
+		return FRAMES;
+	return advance(c, p, now) ? GO_ON : ENOUGH;
 }
 
 bool direct_turn(struct core *c, struct qp *qp, uint64_t now)
@@ -463,7 +485,9 @@ bool direct_turn(struct core *c, struct qp *qp, uint64_t now)
 	uint32_t end = c->direct_room > TURN_BYTES ? c->direct_room - TURN_BYTES : 0;
 	enum way way = GO_ON;
 
-	if (c->careful || !c->direct || qp->limited || qp->req.rings || !is_at_rest(qp))
+	/* Without room only frames can tell by which egress a datagram leaves. */
+	if (!c->direct_room || c->careful || !c->direct || qp->limited || qp->req.rings ||
+		!is_at_rest(qp))
 		return false;
 	if (qp->opc != OPC_UD) {
 		p.peer = ready_peer(c, qp);

@@ -9,10 +9,8 @@
 #include "direct.h"
 #include "abi_wqe.h"
 #include "classify.h"
-#include "complete.h"
 #include "completer.h"
 #include "core.h"
-#include "core_memory.h"
 #include "frame.h"
 #include "headers.h"
 #include "pkt.h"
@@ -20,7 +18,6 @@
 #include "qp_impl.h"
 #include "qp_table.h"
 #include "txd.h"
-#include "uaccess.h"
 #include "ud.h"
 #include "wqe.h"
 

@@ -364,6 +364,8 @@ static ALWAYS_INLINE enum outcome execute_write(
 
 	if (unlikely(pkt->named) && named_is_gone(c, pkt)) {
 		c->count.access_faults += placed == PLACED_FAULT;
+		if (placed == PLACED)
+			write_unplaced(qp, pkt);
 		return nameless(c, qp);
 	}
 	switch (placed) {

@@ -256,6 +256,18 @@ static void go_on(struct core *c, struct qp *qp, unsigned way)
 	put_on(c, qp, way);
 }
 
+/* The messages of @p qp that need no frames.  @return whether the rest is for another turn. When no
+ * room is left, none of the sessions that wait for it has a turn before the next call: each keeps
+ * its place. */
+static bool direct_tx(struct core *c, struct qp *qp, uint64_t now)
+{
+	bool more = direct_turn(c, qp, now);
+
+	if (!c->direct_room)
+		c->open &= ~(1u << EGRESS_LOCAL(c->cfg.worker));
+	return more;
+}
+
 /* One turn of one QP.  @return packets built; requeues the QP when it has more. */
 static unsigned qp_turn(struct core *c, struct qp *qp, struct txd out[], unsigned n, uint64_t now)
 {
@@ -267,7 +279,7 @@ static unsigned qp_turn(struct core *c, struct qp *qp, struct txd out[], unsigne
 	if (unlikely(!qp->reliable) && !qp_built_now(c, qp))
 		completer_sent(c, qp, now);
 	if (unlikely(qp->path.local || qp->opc == OPC_UD))
-		more = direct_turn(c, qp, now);
+		more = direct_tx(c, qp, now);
 	if (unlikely(more)) { /* no request by frames before its next turn */
 		got = responder_owes(qp) ? responder_next(c, qp, out, now) : 0;
 	} else if (unlikely(qp->limited) && qp->state < ABI_QPS_SQE) {
@@ -383,6 +395,7 @@ unsigned core_tx(struct core *c, struct txd out[], unsigned n, uint64_t now)
 {
 	unsigned got = 0;
 	unsigned turns = 2 * BURST; /* also bounds QPs that only flush */
+	uint32_t open = c->open;
 	struct trace_step step;
 
 	c->clock = now;
@@ -417,6 +430,8 @@ unsigned core_tx(struct core *c, struct txd out[], unsigned n, uint64_t now)
 	}
 	if (unlikely(got < n && (c->urgent_ways & c->open)))
 		got += urgent_tx(c, &out[got], n - got, now);
+	if (unlikely(c->open != open)) /* direct_tx() */
+		core_open_egress(c, open);
 	return got;
 }
 

@@ -7,8 +7,10 @@
 #include "ud_impl.h"
 #include "classify.h"
 #include "complete.h"
+#include "core_memory.h"
 #include "headers.h"
 #include "opcode.h"
+#include "pieces.h"
 #include "qp_impl.h"
 #include "recv.h"
 #include "responder.h"
@@ -84,22 +86,28 @@ static void recv_failed(struct core *c, struct qp *qp, uint8_t status, uint64_t 
 	qp_error(c, qp, now);
 }
 
-/* Places the 40 bytes and the @p n pieces of the payload in the receive buffer.  @return a
- * completion status. */
-static uint8_t place(struct core *c, struct qp *qp, const struct pkt *pkt,
-	const struct txseg piece[], unsigned n)
+/* Places the 40 bytes and the payload in the receive buffer.  @return a completion status. */
+static uint8_t place(
+	struct core *c, struct qp *qp, const struct pkt *pkt, const struct txseg *payload)
 {
 	uint8_t area[AREA_LEN];
 	uint8_t status;
-	uint32_t at = AREA_LEN;
 
 	write_area(area, pkt);
 	status = recv_place_at(c, qp, 0, area, AREA_LEN); /* UD-05 */
-	for (unsigned i = 0; !status && i < n; i++) {
-		status = recv_place_at(c, qp, at, piece[i].addr, piece[i].len);
-		at += piece[i].len;
-	}
-	return status;
+	return status ? status : recv_place_at(c, qp, AREA_LEN, payload->addr, payload->len);
+}
+
+/* The same without a frame: one packet, however many segments it has. */
+static NOINLINE uint8_t place_segments(
+	struct core *c, struct qp *qp, const struct pkt *pkt, const struct txd *t)
+{
+	struct pieces pieces;
+	struct txseg payload = {.len = 0};
+
+	pieces_begin(&pieces, t, PATH_MTU_MAX);
+	pieces_next(core_memory(c), &pieces, &payload);
+	return pieces.faulted ? ABI_WC_LOC_PROT_ERR : place(c, qp, pkt, &payload);
 }
 
 static bool fits(const struct qp *qp, const struct pkt *pkt)
@@ -113,7 +121,7 @@ bool ud_deliver(
 	struct qp_resp *r = &qp->resp;
 
 	if (pkt->qkey != ud_qkey(qp) || (!r->have_wqe && !recv_wqe_take(c, qp)) || r->wqe.invalid ||
-		!fits(qp, pkt) || place(c, qp, pkt, t->seg, t->nsegs))
+		!fits(qp, pkt) || place_segments(c, qp, pkt, t))
 		return false;
 	c->count.rx_send_requests++;
 	complete(c, qp, pkt, (uint16_t)qp->attr.pkey_index, now);
@@ -165,7 +173,7 @@ enum drop ud_rx(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t n
 		recv_complete(c, qp, ABI_WC_LOC_LEN_ERR, NULL, now);
 		return DROP_NONE;
 	}
-	status = place(c, qp, pkt, &payload, 1);
+	status = place(c, qp, pkt, &payload);
 	if (status) {
 		recv_failed(c, qp, status, now);
 		return DROP_NONE;

@@ -99,8 +99,9 @@ uint32_t handoff_room(const struct worker *w)
 
 	for (uint32_t left = w->laid; left; left &= left - 1) {
 		unsigned bit = (unsigned)__builtin_ctz(left);
+		const struct handoff *h = &w->handoff[bit / WORKER_MAX][bit % WORKER_MAX];
 
-		room -= w->handoff[bit / WORKER_MAX][bit % WORKER_MAX].count;
+		room = RTE_MIN(room, RTE_DIM(h->m) - h->count);
 	}
 	return room;
 }

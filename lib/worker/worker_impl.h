@@ -73,7 +73,7 @@ struct sleeper {
 /** Frames for a worker, gathered over one burst; handoff.c. */
 struct handoff {
 	unsigned count;
-	struct rte_mbuf *m[BURST];
+	struct rte_mbuf *m[2 * BURST]; /* a burst that waits for room in the inbox, and another */
 };
 
 struct worker {

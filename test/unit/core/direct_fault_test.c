@@ -50,7 +50,21 @@ static struct {
 	struct app_qp *qp[ENDS];
 	struct app_srq *srq;
 	struct mr *hole;
+	/* what is copied to memory of B */
+	unsigned copies;  /* so far */
+	unsigned gone_at; /* the one in which the memory of A is withdrawn; 0: none */
 } w;
+
+static void copied(void *dst, const void *src, size_t words)
+{
+	const uint8_t *d = dst;
+
+	icrc_best()->move_words(dst, src, words);
+	if (!w.mr[B] || d < w.mr[B]->mem || d >= w.mr[B]->mem + MEMORY)
+		return;
+	if (++w.copies == w.gone_at)
+		mr_withdraw(&w.host->mrs, &w.mr[A]->mr);
+}
 
 static void open_end(int e)
 {
@@ -125,14 +139,17 @@ static int completed(int e)
 static void begin(enum way way)
 {
 	static const struct link_config perfect = {.delay_ns = 100};
+	static struct icrc_ops ops;
 
 	memset(&w, 0, sizeof(w));
+	ops = *icrc_best();
+	ops.move_words = copied;
 	w.host = aligned_alloc(CACHE_LINE, sizeof(*w.host));
 	assert_non_null(w.host);
 	for (unsigned i = 0; i < FRAMES; i++)
 		w.places[i] = &w.frames[i];
 	fabric_init(&w.fabric, START);
-	host_init(w.host, 1, icrc_best(), START);
+	host_init(w.host, 1, &ops, START);
 	link_init(&w.loop, w.places, FRAMES, &perfect, 1);
 	app_init(&w.app, w.host);
 	fabric_add(&w.fabric, w.host);
@@ -291,6 +308,37 @@ static void key_that_goes_under_way__fails_its_requester(void **state)
 		assert_int_equal(w.qp[B]->qp->state, ABI_QPS_RTS);
 		assert_int_equal(w.host->core.count.drop[DROP_NAMELESS], 1);
 		assert_memory_equal(w.mr[B]->mem, before, MEMORY);
+		end();
+	}
+}
+
+/* A packet whose memory goes while it is placed is asked for again, and then placed where it
+ * belongs: the same key may come back (MR-01). */
+static void packet_that_is_lost_while_placed__is_placed_again(void **state)
+{
+	struct app_send s = {.flags = ABI_WQE_SIGNALED, .num_sge = 1};
+
+	(void)state;
+	for (unsigned send = 0; send < 2; send++) {
+		struct abi_sge into;
+
+		begin(NAMED);
+		app_mr_fill(w.mr[A], 7);
+		into = app_sge(w.mr[B], 0, MEMORY);
+		app_post_srq(w.srq, 1, &into, 1);
+		s.opcode = send ? ABI_WR_SEND : ABI_WR_RDMA_WRITE;
+		s.sge[0] = app_sge(w.mr[A], 0, 3 * LEN);
+		s.remote_addr = app_va(w.mr[B], 0);
+		s.rkey = w.mr[B]->mr.key;
+		app_post_send(w.qp[A], &s);
+		w.gone_at = w.copies + 2;
+		for (unsigned i = 0; i < 64; i++) {
+			step();
+			atomic_store(&w.host->mrs.slot[w.mr[A]->mr.key >> 8], &w.mr[A]->mr);
+		}
+		assert_int_equal(completed(A), ABI_WC_SUCCESS);
+		assert_int_equal(w.host->core.count.drop[DROP_NAMELESS], 1);
+		assert_memory_equal(w.mr[B]->mem, w.mr[A]->mem, 3 * LEN);
 		end();
 	}
 }
@@ -515,6 +563,36 @@ static void overlap__writes_nothing_beside_it(void **state)
 	}
 }
 
+/* The word of the target in which two segments of the source meet is stored once (decision 0000):
+ * the packet is copied at once. */
+static void packet_of_two_segments__is_placed_at_once(void **state)
+{
+	struct app_send s = {.flags = ABI_WQE_SIGNALED, .num_sge = 2};
+
+	(void)state;
+	for (unsigned send = 0; send < 2; send++) {
+		struct abi_sge into;
+		unsigned before;
+
+		begin(SINGLY);
+		app_mr_fill(w.mr[A], 7);
+		into = app_sge(w.mr[B], 0, MEMORY);
+		app_post_srq(w.srq, 1, &into, 1);
+		s.opcode = send ? ABI_WR_SEND : ABI_WR_RDMA_WRITE;
+		s.sge[0] = app_sge(w.mr[A], 0, 100);
+		s.sge[1] = app_sge(w.mr[A], 100, 60);
+		s.remote_addr = app_va(w.mr[B], 0);
+		s.rkey = w.mr[B]->mr.key;
+		app_post_send(w.qp[A], &s);
+		before = w.copies;
+		run();
+		assert_int_equal(completed(A), ABI_WC_SUCCESS);
+		assert_int_equal(w.copies, before + 1);
+		assert_memory_equal(w.mr[B]->mem, w.mr[A]->mem, 160);
+		end();
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -523,6 +601,7 @@ int main(void)
 		cmocka_unit_test(source_of_a_read__is_not_the_requesters),
 		cmocka_unit_test(target_of_a_read__is_the_requesters),
 		cmocka_unit_test(key_that_goes_under_way__fails_its_requester),
+		cmocka_unit_test(packet_that_is_lost_while_placed__is_placed_again),
 		cmocka_unit_test(key_of_a_response_that_goes__is_refused),
 		cmocka_unit_test(names_of_a_failed_qp__are_void),
 		cmocka_unit_test(packet_of_a_turn_that_fails__carries_its_payload),
@@ -533,6 +612,7 @@ int main(void)
 		cmocka_unit_test(region_of_another_domain__is_refused),
 		cmocka_unit_test(missing_receive__counts_once),
 		cmocka_unit_test(overlap__writes_nothing_beside_it),
+		cmocka_unit_test(packet_of_two_segments__is_placed_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -321,7 +321,7 @@ static void tx_poll__full_inbox_of_a_moved_qp_loses_nothing(void **state)
 	assert_int_equal(w[0]->stats.local_waits, 1);
 	rig_write(&c, &d, 10 * 1024);
 	doorbell_poll(w[0]);
-	assert_int_equal(tx_poll(w[0]), 3);	/* as many as there is room for aside */
+	assert_int_equal(tx_poll(w[0]), 10);	/* they hold up no other */
 	atomic_store(&w[0]->mailbox.cmd, &cmd); /* its packets are not to be overtaken */
 	mailbox_poll(w[0]);
 	assert_non_null(atomic_load(&w[0]->mailbox.cmd));
@@ -334,6 +334,30 @@ static void tx_poll__full_inbox_of_a_moved_qp_loses_nothing(void **state)
 	assert_int_equal(w[0]->core.count.drop[DROP_HANDOFF_FULL], 0);
 	assert_int_equal(w[0]->core.count.retransmits, 0);
 	assert_int_equal(w[1]->core.count.out_of_sequence, 0);
+	rig_qp_down(&r, &c, SLOT + 2);
+	rig_qp_down(&r, &d, SLOT + 3);
+}
+
+/* Nobody knows before which packets will have to wait for which inbox: for each there is room aside
+ * for as many as are built. */
+static void tx_poll__builds_what_has_room_aside(void **state)
+{
+	struct handoff *h = &w[0]->handoff[INBOX_LOCAL][1];
+	struct rig_qp c, d; /* by the wire */
+
+	rig_qp_up(&r, &c, SLOT + 2, 0);
+	rig_qp_up(&r, &d, SLOT + 3, 0);
+	rig_connect(&r, &c, &d, 0, false);
+	rig_connect(&r, &d, &c, 1, false);
+	fill_inbox(1, INBOX_LOCAL, 0, 0);
+	h->count = ARRAY_SIZE(h->m) - 3;
+	w[0]->laid = 1u << (INBOX_LOCAL * WORKER_MAX + 1);
+	rig_write(&c, &d, 10 * 1024);
+	doorbell_poll(w[0]);
+	assert_int_equal(tx_poll(w[0]), 3);
+	h->count = 0;
+	w[0]->laid = 0;
+	assert_int_equal(tx_poll(w[0]), 7);
 	rig_qp_down(&r, &c, SLOT + 2);
 	rig_qp_down(&r, &d, SLOT + 3);
 }
@@ -431,6 +455,7 @@ int main(void)
 		T_LOCAL(worker_run__failed_names_end),
 		T_LOCAL(tx_poll__full_inbox_holds_up_its_senders_alone),
 		T_LOCAL(tx_poll__full_inbox_of_a_moved_qp_loses_nothing),
+		T_LOCAL(tx_poll__builds_what_has_room_aside),
 		T_LOCAL(tx_poll__kept_packets_need_no_others),
 		T_LOCAL(tx_poll__a_flooded_worker_sends),
 		T(mailbox_poll__gives_at_a_quiet_moment),
