@@ -32,6 +32,10 @@
 /** Frames per received super-frame. */
 #define GSO_SEGMENTS_MAX 128u
 
+/** @return bytes up to the end of the UDP header of a RoCEv2 frame without VLAN tag, IP options and
+ * extension headers whose lengths and IPv4 checksum are correct; 0 for all others. */
+uint16_t gso_head(const uint8_t *frame, uint32_t len);
+
 /** Frames that can be sent as one. */
 struct gso_run {
 	const uint8_t *first;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <linux/if_packet.h>
 #include <linux/virtio_net.h>
+#include <rte_cycles.h>
 #include <rte_dev.h>
 #include <rte_eth_ring.h>
 #include <rte_ethdev.h>
@@ -19,6 +20,7 @@
 #include <rte_ring.h>
 #include "bits.h"
 #include "gso.h"
+#include "gsoask.h"
 #include "gsoport.h"
 #include "gsosock.h"
 #include "limits.h"
@@ -57,6 +59,9 @@ struct gso_queue {
 	/* send */
 	struct rte_ring *sent; /* what the ethdev counts as sent */
 	bool singly;	       /* this kernel accepts no super-frames */
+	bool asks;	       /* only peers that are known to take runs are sent them */
+	uint16_t alone;	       /* frames of this burst that go singly: a run that may not */
+	struct gso_ask ask;
 	struct gso_message message[BURST];
 	struct mmsghdr header[BURST];
 	struct iovec piece[3 * BURST];
@@ -64,7 +69,7 @@ struct gso_queue {
 	_Atomic uint32_t refused_len, passed_len;
 	struct gso_counters {
 		_Atomic uint64_t ipackets, ibytes, ierrors, nombuf, opackets, obytes, oerrors,
-			refused;
+			refused, runs;
 	} count;
 };
 
@@ -153,11 +158,30 @@ static uint16_t copy_one(struct gso_queue *q, const struct gsosock_frame *f, str
 	return 1;
 }
 
+/* Whether it is a trial, an answer or a part of one, which nobody else is to see. */
+static bool heard(struct gso_queue *q, const struct gsosock_frame *f)
+{
+	uint8_t part[GSO_TRIAL_MAX];
+	struct gso_split split;
+
+	if (!gso_trial_long(f->len) || f->tagged || !f->whole)
+		return false;
+	if (f->gso_type == VIRTIO_NET_HDR_GSO_NONE)
+		return gso_ask_heard(&q->ask, f->data, f->len, f->to_us);
+	return f->gso_type == VIRTIO_NET_HDR_GSO_UDP_L4 &&
+	       gso_split_begin(&split, f->data, f->len, f->gso_size, sizeof(part)) &&
+	       gso_ask_heard(&q->ask, part, gso_split_next(&split, part), f->to_us);
+}
+
 /* Takes the frame, or super-frame, in the next slot. @return how many frames it gave; 0: it waits
  * for buffers, or was discarded and `slot` advanced. */
 static uint16_t take(
 	struct gso_queue *q, const struct gsosock_frame *f, struct rte_mbuf **pkts, uint16_t room)
 {
+	if (unlikely(heard(q, f))) {
+		release(q);
+		return 0;
+	}
 	if (f->gso_type == VIRTIO_NET_HDR_GSO_NONE && f->whole && f->len <= q->room)
 		return copy_one(q, f, pkts);
 	if (f->gso_type == VIRTIO_NET_HDR_GSO_UDP_L4 && f->whole &&
@@ -192,6 +216,7 @@ static uint16_t on_receive(
 		if (!got && q->slot == slot)
 			break; /* no buffers */
 	}
+	gso_ask_reply(&q->ask);
 	return n;
 }
 
@@ -222,6 +247,27 @@ static struct iovec piece(const void *at, size_t len)
 	return (struct iovec){(void *)(uintptr_t)at, len};
 }
 
+/* Finds those of the @p n frames at @p m that go as a run. @return how many: 1 if none join the
+ * first, or are not to. */
+static uint16_t find_run(struct gso_queue *q, struct gso_run *run, struct rte_mbuf **m, uint16_t n)
+{
+	uint16_t frames = 1;
+
+	if (q->alone) {
+		q->alone--;
+		return 1;
+	}
+	if (q->singly || n == 1 || !gso_begin(run, bytes_of(m[0]), m[0]->data_len))
+		return 1;
+	while (frames < n && gso_add(run, bytes_of(m[frames]), m[frames]->data_len))
+		frames++;
+	if (frames > 1 && q->asks && !gso_ask_takes(&q->ask, run->first, rte_rdtsc())) {
+		q->alone = (uint16_t)(frames - 1);
+		return 1;
+	}
+	return frames;
+}
+
 /* Builds message @p msg: the first of @p m, and those that can join it. @return pieces. */
 static unsigned lay_out(struct gso_queue *q, struct gso_message *msg, struct iovec *io,
 	struct rte_mbuf **m, uint16_t n)
@@ -229,11 +275,7 @@ static unsigned lay_out(struct gso_queue *q, struct gso_message *msg, struct iov
 	struct gso_run run;
 
 	memset(&msg->vnet, 0, sizeof(msg->vnet));
-	msg->frames = 1;
-	if (!q->singly && n > 1 && gso_begin(&run, bytes_of(m[0]), m[0]->data_len))
-		while (msg->frames < n &&
-			gso_add(&run, bytes_of(m[msg->frames]), m[msg->frames]->data_len))
-			msg->frames++;
+	msg->frames = find_run(q, &run, m, n);
 	if (msg->frames == 1) {
 		msg->bytes = m[0]->data_len;
 		io[0] = piece(&msg->vnet, sizeof(msg->vnet));
@@ -242,14 +284,7 @@ static unsigned lay_out(struct gso_queue *q, struct gso_message *msg, struct iov
 	}
 	msg->bytes = run.bytes;
 	gso_write_head(&run, msg->head);
-	msg->vnet = (struct virtio_net_hdr){
-		.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
-		.gso_type = VIRTIO_NET_HDR_GSO_UDP_L4,
-		.hdr_len = run.head,
-		.gso_size = gso_size(&run),
-		.csum_start = (uint16_t)(run.head - UDP_HLEN),
-		.csum_offset = UDP_CSUM,
-	};
+	msg->vnet = gsosock_run(run.head, gso_size(&run));
 	io[0] = piece(&msg->vnet, sizeof(msg->vnet) + run.head);
 	for (uint16_t i = 0; i < msg->frames; i++)
 		io[1 + i] = piece(bytes_of(m[i]) + run.head, m[i]->data_len - (size_t)run.head);
@@ -262,6 +297,7 @@ static unsigned prepare(struct gso_queue *q, struct rte_mbuf **m, uint16_t n)
 	struct iovec *io = q->piece;
 	unsigned messages = 0;
 
+	q->alone = 0;
 	for (uint16_t i = 0; i < n; i += q->message[messages++].frames) {
 		struct msghdr *h = &q->header[messages].msg_hdr;
 		unsigned pieces = lay_out(q, &q->message[messages], io, m + i, (uint16_t)(n - i));
@@ -283,6 +319,8 @@ static uint16_t count_sent(struct gso_queue *q, unsigned from, unsigned to)
 		add(&q->count.obytes, msg->bytes);
 		if (msg->frames == 1)
 			note_longest(&q->passed_len, msg->bytes);
+		else
+			add(&q->count.runs, 1);
 	}
 	add(&q->count.opackets, frames);
 	return frames;
@@ -458,8 +496,26 @@ void gsoport_describe(const struct gsoport *g, struct port_info *info)
 		memcpy(info->mac, ifr.ifr_hwaddr.sa_data, sizeof(info->mac));
 }
 
-int gsoport_start(struct gsoport *g, struct rte_mempool *const pool[])
+/* Before any callback: a worker may look at the answers of all. */
+static void prepare_to_ask(struct gsoport *g, const struct port *port, bool asks)
 {
+	for (uint16_t i = 0; i < g->queues; i++) {
+		struct gso_queue *q = g->queue[i];
+
+		q->asks = asks;
+		gso_ask_init(&q->ask, rte_get_tsc_hz() / 1000);
+		q->ask.fd = q->sock.fd;
+		q->ask.port = port;
+		q->ask.queues = g->queues;
+		for (uint16_t k = 0; k < g->queues; k++)
+			q->ask.all[k] = &g->queue[k]->ask;
+	}
+}
+
+int gsoport_start(
+	struct gsoport *g, struct rte_mempool *const pool[], const struct port *port, bool asks)
+{
+	prepare_to_ask(g, port, asks);
 	for (uint16_t i = 0; i < g->queues; i++) {
 		struct gso_queue *q = g->queue[i];
 
@@ -535,6 +591,16 @@ void gsoport_count(void *arg, struct rte_eth_stats *stats)
 		stats->oerrors += get(&q->count.oerrors);
 	}
 	stats->imissed = g->missed;
+}
+
+void gsoport_runs(const struct gsoport *g, struct gsoport_runs *r)
+{
+	*r = (struct gsoport_runs){0};
+	for (uint16_t i = 0; i < g->queues; i++) {
+		r->sent += get(&g->queue[i]->count.runs);
+		r->trials += get(&g->queue[i]->ask.trials);
+		r->answers += get(&g->queue[i]->ask.answered);
+	}
 }
 
 uint64_t gsoport_refused(struct gsoport *g, uint32_t *shortest, uint32_t *passed)

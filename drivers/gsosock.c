@@ -15,6 +15,10 @@
 #include "gsosock.h"
 #include "headers.h"
 
+#ifndef VIRTIO_NET_HDR_GSO_UDP_L4 /* Linux 6.2 */
+#define VIRTIO_NET_HDR_GSO_UDP_L4 5
+#endif
+
 /* A slot holds a super-frame (GSO_FRAME_MAX) and the kernel's header for it. 17 pages, so that the
  * first lines of the slots do not all map to the same cache set; 15 of them fill, except for one
  * page, a block of 256, which is what the kernel allocates. */
@@ -172,6 +176,18 @@ void gsosock_close(struct gsosock *s)
 	s->fd = -EBADF;
 }
 
+struct virtio_net_hdr gsosock_run(uint16_t head, uint16_t size)
+{
+	return (struct virtio_net_hdr){
+		.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
+		.gso_type = VIRTIO_NET_HDR_GSO_UDP_L4,
+		.hdr_len = head,
+		.gso_size = size,
+		.csum_start = (uint16_t)(head - UDP_HLEN),
+		.csum_offset = UDP_CSUM,
+	};
+}
+
 static struct tpacket2_hdr *at(const struct gsosock *s, uint32_t slot)
 {
 	return (struct tpacket2_hdr *)(s->ring + (size_t)(slot / BLOCK_SLOTS) * BLOCK +
@@ -182,6 +198,7 @@ bool gsosock_look(const struct gsosock *s, uint32_t slot, struct gsosock_frame *
 {
 	struct tpacket2_hdr *h = at(s, slot);
 	uint32_t status = __atomic_load_n(&h->tp_status, __ATOMIC_ACQUIRE);
+	const struct sockaddr_ll *from;
 	struct virtio_net_hdr vnet;
 
 	if (!(status & TP_STATUS_USER))
@@ -194,6 +211,8 @@ bool gsosock_look(const struct gsosock *s, uint32_t slot, struct gsosock_frame *
 	f->gso_size = vnet.gso_size;
 	f->tagged = status & TP_STATUS_VLAN_VALID;
 	f->vlan = h->tp_vlan_tci;
+	from = (const struct sockaddr_ll *)((const uint8_t *)h + TPACKET_ALIGN(sizeof(*h)));
+	f->to_us = from->sll_pkttype == PACKET_HOST;
 	return true;
 }
 

@@ -27,7 +27,14 @@ struct gsosock_frame {
 	uint16_t gso_size; /* of a super-frame */
 	bool tagged;	   /* the kernel stripped a VLAN tag */
 	uint16_t vlan;	   /* its TCI */
+	bool to_us;	   /* its destination MAC is the netdev's */
 };
+
+struct virtio_net_hdr;
+
+/** @return the description, for the kernel, of a super-frame with headers of @p head bytes and
+ * parts of @p size. */
+struct virtio_net_hdr gsosock_run(uint16_t head, uint16_t size);
 
 /**
  * Makes socket @p s->fd, which is AF_PACKET and not bound, receive RoCE frames of netdev @p netdev,

@@ -54,7 +54,7 @@ static void open_end(struct end *e, const char *netdev)
 		assert_int_equal(rte_eth_tx_queue_setup(e->ethdev, q, 64, SOCKET_ID_ANY, NULL), 0);
 	}
 	assert_int_equal(rte_eth_dev_start(e->ethdev), 0);
-	assert_int_equal(gsoport_start(e->port, pools), 0);
+	assert_int_equal(gsoport_start(e->port, pools, NULL, false), 0);
 }
 
 static void close_end(struct end *e)
