@@ -153,15 +153,14 @@ bool gso_split_begin(
 	return gso_split_count(s) <= GSO_SEGMENTS_MAX;
 }
 
-uint32_t gso_split_next(struct gso_split *s, uint8_t *out)
+uint32_t gso_split_head(struct gso_split *s, uint8_t *out)
 {
-	uint32_t payload = s->left < s->size ? s->left : s->size;
+	uint32_t payload = gso_split_payload(s);
 	uint8_t *ip = out + ETH_HLEN;
 	uint8_t *udp = out + s->head - UDP_HLEN;
 	uint16_t ip_len = (uint16_t)(s->head - ETH_HLEN + payload);
 
 	memcpy(out, s->frame, s->head);
-	memcpy(out + s->head, s->frame + s->at, payload);
 	s->at += payload;
 	s->left -= payload;
 	if (is_ip4(out)) {
@@ -176,4 +175,10 @@ uint32_t gso_split_next(struct gso_split *s, uint8_t *out)
 	put_be16(udp + UDP_LEN, (uint16_t)(UDP_HLEN + payload));
 	put_be16(udp + UDP_CSUM, 0); /* never computed on this path (decisions/0070) */
 	return s->head + payload;
+}
+
+uint32_t gso_split_next(struct gso_split *s, uint8_t *out)
+{
+	memcpy(out + s->head, s->frame + s->at, gso_split_payload(s));
+	return gso_split_head(s, out);
 }

@@ -91,7 +91,17 @@ static inline uint32_t gso_split_count(const struct gso_split *s)
 	return (s->left + s->size - 1) / s->size;
 }
 
-/** Writes the next frame at @p out, UDP checksum 0. One must be left. @return its bytes. */
+/** @return bytes of the next frame after its headers. */
+static inline uint32_t gso_split_payload(const struct gso_split *s)
+{
+	return s->left < s->size ? s->left : s->size;
+}
+
+/** Writes the headers of the next frame at @p out, UDP checksum 0; what follows them is there
+ * already. One must be left. @return the bytes of the frame. */
+uint32_t gso_split_head(struct gso_split *s, uint8_t *out);
+
+/** Writes the next frame at @p out, as gso_split_head(), completely. */
 uint32_t gso_split_next(struct gso_split *s, uint8_t *out);
 
 #endif
