@@ -126,8 +126,8 @@ static const struct option_row row[] = {
 		"RoCEv1 GIDs in addition to the RoCEv2 ones; connect: RDMA CM also connects over "
 		"RoCEv1"},
 	{"gso", optional_argument, SECTION_PORTS, false, OWN(set_gso), "[=yes|no|auto]",
-		"pass many frames at a time to and from shared netdevs; auto: to the peers that "
-		"are seen to take them"},
+		"pass many frames at a time to and from shared netdevs: to all peers, to none, or "
+		"to those that are seen to take them (auto)"},
 	{"mtu", required_argument, SECTION_PORT, true, OWN(set_mtu), "PORT,BYTES",
 		"Ethernet MTU of PORT"},
 	{"queues", required_argument, SECTION_PORT, true, OWN(set_queues), "PORT,N",
@@ -198,6 +198,7 @@ void options_init(struct options *o)
 	o->links = &links;
 	strcpy(o->socket, ABI_SOCKET_DEFAULT);
 	o->workers = 1;
+	o->gso = GSO_AUTO;
 	o->migrate = true;
 	o->ready_fd = -1;
 	o->highest_port = -1;

@@ -20,6 +20,14 @@ int packet_create(struct daemon *d, const char *netdev, uint16_t *ethdev, struct
 	return share_create(netdev, queues, ethdev, why, VALUE_MAX * 2);
 }
 
+/* A NIC's frames then come merged, by GRO, if they have UDP checksums. Cut again, they have
+ * identifications that increase by one, whatever they had: harmless between two rocid, but the ICRC
+ * of others' frames may fail. */
+bool packet_whole(const struct daemon *d, const char *netdev)
+{
+	return d->opt->gso == GSO_YES || (d->opt->gso == GSO_AUTO && !share_is_device(netdev));
+}
+
 int packet_start(struct daemon *d, uint32_t i)
 {
 	struct daemon_port *p = &d->port[i];
