@@ -99,7 +99,9 @@ static bool is_ours(const struct gso_ask *a, const uint8_t *frame)
 		memcpy(gid + 12, ip + IP4_DST, 4);
 	else
 		memcpy(gid, ip + IP6_DST, 16);
-	return gids && gid_find(gids, gid, ip4 ? NET_IPV4 : NET_IPV6, 0) >= 0;
+	/* Nor is there an answer to a group. */
+	return gids && !(frame[ETH_SRC] & 1) &&
+	       gid_find(gids, gid, ip4 ? NET_IPV4 : NET_IPV6, 0) >= 0;
 }
 
 bool gso_ask_heard(struct gso_ask *a, const uint8_t *frame, uint32_t len, bool to_us)

@@ -224,6 +224,11 @@ static void gso_ask__only_the_receiver_answers(void **state)
 	assert_true(gso_ask_heard(&b.ask[0], part.b, part.len, false)); /* another's MAC */
 	gso_ask_reply(&b.ask[0]);
 	assert_false(sent(&b, 0, &answer));
+	part.b[ETH_SRC] |= 1;
+	assert_true(hears(&b, 0, &part));
+	gso_ask_reply(&b.ask[0]);
+	assert_false(sent(&b, 0, &answer));
+	part.b[ETH_SRC] &= 0xFE;
 	b.gids.entry[0].valid = false; /* our MAC, another's address */
 	assert_true(hears(&b, 0, &part));
 	gso_ask_reply(&b.ask[0]);
