@@ -20,9 +20,7 @@ static uint32_t sum(const uint8_t *from, unsigned n)
 	return s;
 }
 
-/* Bytes up to the end of the UDP header of a frame without VLAN tag, IP options and extension
- * headers whose lengths and IPv4 checksum are correct; 0 for all others. */
-static uint16_t head_of(const uint8_t *frame, uint32_t len)
+uint16_t gso_head(const uint8_t *frame, uint32_t len)
 {
 	const uint8_t *ip = frame + ETH_HLEN;
 	const uint8_t *udp;
@@ -55,7 +53,7 @@ static uint16_t head_of(const uint8_t *frame, uint32_t len)
 /* Bytes of headers of a frame that can be part of a run, or 0. */
 static uint16_t head_of_part(const uint8_t *frame, uint32_t len)
 {
-	uint16_t head = head_of(frame, len);
+	uint16_t head = gso_head(frame, len);
 
 	if (!head || len < head + (uint32_t)(BTH_HLEN + ICRC_LEN) ||
 		get_be16(frame + head - UDP_HLEN + UDP_CSUM))
@@ -139,7 +137,7 @@ void gso_write_head(const struct gso_run *r, uint8_t head[GSO_HEAD_MAX])
 bool gso_split_begin(
 	struct gso_split *s, const uint8_t *frame, uint32_t len, uint16_t size, uint32_t room)
 {
-	uint16_t head = head_of(frame, len);
+	uint16_t head = gso_head(frame, len);
 	const uint8_t *ip = frame + ETH_HLEN;
 
 	/* No valid frame is shorter. */
@@ -155,15 +153,14 @@ bool gso_split_begin(
 	return gso_split_count(s) <= GSO_SEGMENTS_MAX;
 }
 
-uint32_t gso_split_next(struct gso_split *s, uint8_t *out)
+uint32_t gso_split_head(struct gso_split *s, uint8_t *out)
 {
-	uint32_t payload = s->left < s->size ? s->left : s->size;
+	uint32_t payload = gso_split_payload(s);
 	uint8_t *ip = out + ETH_HLEN;
 	uint8_t *udp = out + s->head - UDP_HLEN;
 	uint16_t ip_len = (uint16_t)(s->head - ETH_HLEN + payload);
 
 	memcpy(out, s->frame, s->head);
-	memcpy(out + s->head, s->frame + s->at, payload);
 	s->at += payload;
 	s->left -= payload;
 	if (is_ip4(out)) {
@@ -178,4 +175,10 @@ uint32_t gso_split_next(struct gso_split *s, uint8_t *out)
 	put_be16(udp + UDP_LEN, (uint16_t)(UDP_HLEN + payload));
 	put_be16(udp + UDP_CSUM, 0); /* never computed on this path (decisions/0070) */
 	return s->head + payload;
+}
+
+uint32_t gso_split_next(struct gso_split *s, uint8_t *out)
+{
+	memcpy(out + s->head, s->frame + s->at, gso_split_payload(s));
+	return gso_split_head(s, out);
 }

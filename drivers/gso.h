@@ -32,6 +32,10 @@
 /** Frames per received super-frame. */
 #define GSO_SEGMENTS_MAX 128u
 
+/** @return bytes up to the end of the UDP header of a RoCEv2 frame without VLAN tag, IP options and
+ * extension headers whose lengths and IPv4 checksum are correct; 0 for all others. */
+uint16_t gso_head(const uint8_t *frame, uint32_t len);
+
 /** Frames that can be sent as one. */
 struct gso_run {
 	const uint8_t *first;
@@ -87,7 +91,17 @@ static inline uint32_t gso_split_count(const struct gso_split *s)
 	return (s->left + s->size - 1) / s->size;
 }
 
-/** Writes the next frame at @p out, UDP checksum 0. One must be left. @return its bytes. */
+/** @return bytes of the next frame after its headers. */
+static inline uint32_t gso_split_payload(const struct gso_split *s)
+{
+	return s->left < s->size ? s->left : s->size;
+}
+
+/** Writes the headers of the next frame at @p out, UDP checksum 0; what follows them is there
+ * already. One must be left. @return the bytes of the frame. */
+uint32_t gso_split_head(struct gso_split *s, uint8_t *out);
+
+/** Writes the next frame at @p out, as gso_split_head(), completely. */
 uint32_t gso_split_next(struct gso_split *s, uint8_t *out);
 
 #endif

@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <linux/if_packet.h>
 #include <linux/virtio_net.h>
+#include <rte_cycles.h>
 #include <rte_dev.h>
 #include <rte_eth_ring.h>
 #include <rte_ethdev.h>
@@ -19,6 +20,7 @@
 #include <rte_ring.h>
 #include "bits.h"
 #include "gso.h"
+#include "gsoask.h"
 #include "gsoport.h"
 #include "gsosock.h"
 #include "limits.h"
@@ -49,14 +51,15 @@ struct gso_queue {
 	uint32_t room; /* room of its buffers, for a frame */
 	const struct rte_eth_rxtx_callback *on_rx, *on_tx;
 	/* receive */
-	uint32_t slot; /* the slot that the kernel fills next */
-	bool cutting;  /* `split` is of that slot */
-	struct gso_split split;
-	uint16_t split_vlan; /* its tag, which the kernel stripped */
-	bool split_tagged;
+	struct rte_mbuf *part[GSO_SEGMENTS_MAX]; /* of the last super-frame */
+	uint16_t parts, given;			 /* of them, to the worker */
+	struct iovec into[2 + GSO_SEGMENTS_MAX];
 	/* send */
 	struct rte_ring *sent; /* what the ethdev counts as sent */
 	bool singly;	       /* this kernel accepts no super-frames */
+	bool asks;	       /* only peers that are known to take runs are sent them */
+	uint16_t alone;	       /* frames of this burst that go singly: a run that may not */
+	struct gso_ask ask;
 	struct gso_message message[BURST];
 	struct mmsghdr header[BURST];
 	struct iovec piece[3 * BURST];
@@ -64,7 +67,7 @@ struct gso_queue {
 	_Atomic uint32_t refused_len, passed_len;
 	struct gso_counters {
 		_Atomic uint64_t ipackets, ibytes, ierrors, nombuf, opackets, obytes, oerrors,
-			refused;
+			refused, runs, no_room;
 	} count;
 };
 
@@ -109,67 +112,128 @@ static void received(struct gso_queue *q, struct rte_mbuf *m, uint32_t len)
 	add(&q->count.ibytes, len);
 }
 
-static void release(struct gso_queue *q)
-{
-	gsosock_release(&q->sock, q->slot);
-	q->slot = (q->slot + 1) % q->sock.slots;
-	q->cutting = false;
-}
-
-/* Takes as many frames of the super-frame as there is room for. @return how many. */
-static uint16_t cut(struct gso_queue *q, struct rte_mbuf **pkts, uint16_t room)
-{
-	uint32_t left = gso_split_count(&q->split);
-	uint16_t n = (uint16_t)RTE_MIN(left, (uint32_t)room);
-
-	if (rte_pktmbuf_alloc_bulk(q->pool, pkts, n)) {
-		add(&q->count.nombuf, 1);
-		return 0; /* it stays where it is */
-	}
-	for (uint16_t i = 0; i < n; i++) {
-		uint32_t len = gso_split_next(&q->split, rte_pktmbuf_mtod(pkts[i], uint8_t *));
-
-		received(q, pkts[i], len);
-		tag(pkts[i], q->split_tagged, q->split_vlan);
-	}
-	if (n == left)
-		release(q);
-	return n;
-}
-
-static uint16_t copy_one(struct gso_queue *q, const struct gsosock_frame *f, struct rte_mbuf **pkts)
+/* Takes the frame, which fits in a buffer, out of its slot or from the socket. @return false: there
+ * are no buffers. */
+static bool take_one(
+	struct gso_queue *q, const struct gsosock_frame *f, struct rte_mbuf **pkts, uint16_t *n)
 {
 	struct rte_mbuf *m = rte_pktmbuf_alloc(q->pool);
 
 	if (!m) {
 		add(&q->count.nombuf, 1);
-		return 0;
+		return false;
 	}
-	memcpy(rte_pktmbuf_mtod(m, uint8_t *), f->data, f->len);
+	q->into[1] = (struct iovec){rte_pktmbuf_mtod(m, void *), f->len};
+	if (f->whole) {
+		memcpy(rte_pktmbuf_mtod(m, void *), f->data, f->len);
+	} else if (!gsosock_read(&q->sock, q->into, 2, f->len)) {
+		rte_pktmbuf_free(m);
+		add(&q->count.ierrors, 1);
+		return true;
+	}
 	received(q, m, f->len);
 	tag(m, f->tagged, f->vlan);
-	pkts[0] = m;
-	release(q);
-	return 1;
+	pkts[(*n)++] = m;
+	return true;
 }
 
-/* Takes the frame, or super-frame, in the next slot. @return how many frames it gave; 0: it waits
- * for buffers, or was discarded and `slot` advanced. */
-static uint16_t take(
-	struct gso_queue *q, const struct gsosock_frame *f, struct rte_mbuf **pkts, uint16_t room)
+/* Makes frames of the super-frame @p s in `part`. */
+static void cut(struct gso_queue *q, struct gso_split *s, const struct gsosock_frame *f)
 {
-	if (f->gso_type == VIRTIO_NET_HDR_GSO_NONE && f->whole && f->len <= q->room)
-		return copy_one(q, f, pkts);
-	if (f->gso_type == VIRTIO_NET_HDR_GSO_UDP_L4 && f->whole &&
-		gso_split_begin(&q->split, f->data, f->len, f->gso_size, q->room)) {
-		q->cutting = true;
-		q->split_tagged = f->tagged;
-		q->split_vlan = f->vlan;
-		return cut(q, pkts, room);
+	for (uint16_t i = 0; i < q->parts; i++) {
+		struct rte_mbuf *m = q->part[i];
+		uint8_t *at = rte_pktmbuf_mtod(m, uint8_t *);
+
+		received(q, m, f->whole ? gso_split_next(s, at) : gso_split_head(s, at));
+		tag(m, f->tagged, f->vlan);
 	}
+}
+
+/* Reads the super-frame from the socket: each part goes to where it stays. */
+static bool read_parts(struct gso_queue *q, const struct gso_split *s, uint32_t len)
+{
+	uint8_t head[GSO_HEAD_MAX];
+
+	q->into[1] = (struct iovec){head, s->head};
+	for (uint16_t i = 0; i < q->parts; i++) {
+		uint32_t before = (uint32_t)i * s->size;
+
+		q->into[2 + i] =
+			(struct iovec){rte_pktmbuf_mtod_offset(q->part[i], void *, s->head),
+				RTE_MIN(s->size, s->left - before)};
+	}
+	return gsosock_read(&q->sock, q->into, 2u + q->parts, len);
+}
+
+/* Takes the super-frame @p s, all of its frames. @return false: there are no buffers. */
+static bool take_run(struct gso_queue *q, struct gso_split *s, const struct gsosock_frame *f)
+{
+	uint16_t n = (uint16_t)gso_split_count(s);
+
+	if (rte_pktmbuf_alloc_bulk(q->pool, q->part, n)) {
+		add(&q->count.nombuf, 1);
+		return false;
+	}
+	q->parts = n;
+	q->given = 0;
+	if (f->whole || read_parts(q, s, f->len)) {
+		cut(q, s, f);
+		return true;
+	}
+	rte_pktmbuf_free_bulk(q->part, n);
+	q->parts = 0;
 	add(&q->count.ierrors, 1);
-	release(q);
-	return 0;
+	return true;
+}
+
+/* Gives the worker frames of the last super-frame. @return how many. */
+static uint16_t give(struct gso_queue *q, struct rte_mbuf **pkts, uint16_t room)
+{
+	uint16_t n = RTE_MIN((uint16_t)(q->parts - q->given), room);
+
+	memcpy(pkts, q->part + q->given, n * sizeof(pkts[0]));
+	q->given += n;
+	return n;
+}
+
+static void discard(struct gso_queue *q, const struct gsosock_frame *f)
+{
+	if (f->queued)
+		gsosock_read(&q->sock, q->into, 1, 0);
+	add(f->whole || f->queued ? &q->count.ierrors : &q->count.no_room, 1);
+}
+
+/* Whether it is a trial, an answer or a part of one, which nobody else is to see. */
+static bool heard(struct gso_queue *q, const struct gsosock_frame *f)
+{
+	uint8_t part[GSO_TRIAL_MAX];
+	struct gso_split split;
+
+	if (!gso_trial_long(f->len) || f->tagged || !f->whole)
+		return false;
+	if (f->gso_type == VIRTIO_NET_HDR_GSO_NONE)
+		return gso_ask_heard(&q->ask, f->data, f->len, f->to_us);
+	return f->gso_type == VIRTIO_NET_HDR_GSO_UDP_L4 &&
+	       gso_split_begin(&split, f->data, f->len, f->gso_size, sizeof(part)) &&
+	       gso_ask_heard(&q->ask, part, gso_split_next(&split, part), f->to_us);
+}
+
+/* Takes the frame, or super-frame, in the next slot. @return false: it waits for buffers. */
+static bool take(
+	struct gso_queue *q, const struct gsosock_frame *f, struct rte_mbuf **pkts, uint16_t *n)
+{
+	struct gso_split split;
+	bool all = f->whole || f->queued;
+
+	if (unlikely(heard(q, f)))
+		return true;
+	if (f->gso_type == VIRTIO_NET_HDR_GSO_NONE && all && f->len <= q->room)
+		return take_one(q, f, pkts, n);
+	if (f->gso_type == VIRTIO_NET_HDR_GSO_UDP_L4 && all &&
+		gso_split_begin(&split, f->data, f->len, f->gso_size, q->room))
+		return take_run(q, &split, f);
+	discard(q, f);
+	return true;
 }
 
 static uint16_t on_receive(
@@ -178,20 +242,15 @@ static uint16_t on_receive(
 	struct gso_queue *q = arg;
 	struct gsosock_frame f;
 
-	if (q->cutting)
-		n += cut(q, pkts + n, (uint16_t)(max - n));
+	n += give(q, pkts + n, (uint16_t)(max - n));
 	/* Discarded frames count too, so that this round ends. */
-	for (unsigned i = 0; i < BURST && n < max && !q->cutting; i++) {
-		uint32_t slot = q->slot;
-		uint16_t got;
-
-		if (!gsosock_look(&q->sock, slot, &f))
+	for (unsigned i = 0; i < BURST && n < max && gsosock_look(&q->sock, &f); i++) {
+		if (!take(q, &f, pkts, &n))
 			break;
-		got = take(q, &f, pkts + n, (uint16_t)(max - n));
-		n += got;
-		if (!got && q->slot == slot)
-			break; /* no buffers */
+		gsosock_release(&q->sock);
+		n += give(q, pkts + n, (uint16_t)(max - n));
 	}
+	gso_ask_reply(&q->ask);
 	return n;
 }
 
@@ -222,6 +281,27 @@ static struct iovec piece(const void *at, size_t len)
 	return (struct iovec){(void *)(uintptr_t)at, len};
 }
 
+/* Finds those of the @p n frames at @p m that go as a run. @return how many: 1 if none join the
+ * first, or are not to. */
+static uint16_t find_run(struct gso_queue *q, struct gso_run *run, struct rte_mbuf **m, uint16_t n)
+{
+	uint16_t frames = 1;
+
+	if (q->alone) {
+		q->alone--;
+		return 1;
+	}
+	if (q->singly || n == 1 || !gso_begin(run, bytes_of(m[0]), m[0]->data_len))
+		return 1;
+	while (frames < n && gso_add(run, bytes_of(m[frames]), m[frames]->data_len))
+		frames++;
+	if (frames > 1 && q->asks && !gso_ask_takes(&q->ask, run->first, rte_rdtsc())) {
+		q->alone = (uint16_t)(frames - 1);
+		return 1;
+	}
+	return frames;
+}
+
 /* Builds message @p msg: the first of @p m, and those that can join it. @return pieces. */
 static unsigned lay_out(struct gso_queue *q, struct gso_message *msg, struct iovec *io,
 	struct rte_mbuf **m, uint16_t n)
@@ -229,11 +309,7 @@ static unsigned lay_out(struct gso_queue *q, struct gso_message *msg, struct iov
 	struct gso_run run;
 
 	memset(&msg->vnet, 0, sizeof(msg->vnet));
-	msg->frames = 1;
-	if (!q->singly && n > 1 && gso_begin(&run, bytes_of(m[0]), m[0]->data_len))
-		while (msg->frames < n &&
-			gso_add(&run, bytes_of(m[msg->frames]), m[msg->frames]->data_len))
-			msg->frames++;
+	msg->frames = find_run(q, &run, m, n);
 	if (msg->frames == 1) {
 		msg->bytes = m[0]->data_len;
 		io[0] = piece(&msg->vnet, sizeof(msg->vnet));
@@ -242,14 +318,7 @@ static unsigned lay_out(struct gso_queue *q, struct gso_message *msg, struct iov
 	}
 	msg->bytes = run.bytes;
 	gso_write_head(&run, msg->head);
-	msg->vnet = (struct virtio_net_hdr){
-		.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
-		.gso_type = VIRTIO_NET_HDR_GSO_UDP_L4,
-		.hdr_len = run.head,
-		.gso_size = gso_size(&run),
-		.csum_start = (uint16_t)(run.head - UDP_HLEN),
-		.csum_offset = UDP_CSUM,
-	};
+	msg->vnet = gsosock_run(run.head, gso_size(&run));
 	io[0] = piece(&msg->vnet, sizeof(msg->vnet) + run.head);
 	for (uint16_t i = 0; i < msg->frames; i++)
 		io[1 + i] = piece(bytes_of(m[i]) + run.head, m[i]->data_len - (size_t)run.head);
@@ -262,6 +331,7 @@ static unsigned prepare(struct gso_queue *q, struct rte_mbuf **m, uint16_t n)
 	struct iovec *io = q->piece;
 	unsigned messages = 0;
 
+	q->alone = 0;
 	for (uint16_t i = 0; i < n; i += q->message[messages++].frames) {
 		struct msghdr *h = &q->header[messages].msg_hdr;
 		unsigned pieces = lay_out(q, &q->message[messages], io, m + i, (uint16_t)(n - i));
@@ -283,6 +353,8 @@ static uint16_t count_sent(struct gso_queue *q, unsigned from, unsigned to)
 		add(&q->count.obytes, msg->bytes);
 		if (msg->frames == 1)
 			note_longest(&q->passed_len, msg->bytes);
+		else
+			add(&q->count.runs, 1);
 	}
 	add(&q->count.opackets, frames);
 	return frames;
@@ -458,8 +530,26 @@ void gsoport_describe(const struct gsoport *g, struct port_info *info)
 		memcpy(info->mac, ifr.ifr_hwaddr.sa_data, sizeof(info->mac));
 }
 
-int gsoport_start(struct gsoport *g, struct rte_mempool *const pool[])
+/* Before any callback: a worker may look at the answers of all. */
+static void prepare_to_ask(struct gsoport *g, const struct port *port, bool asks)
 {
+	for (uint16_t i = 0; i < g->queues; i++) {
+		struct gso_queue *q = g->queue[i];
+
+		q->asks = asks;
+		gso_ask_init(&q->ask, rte_get_tsc_hz() / 1000);
+		q->ask.fd = q->sock.fd;
+		q->ask.port = port;
+		q->ask.queues = g->queues;
+		for (uint16_t k = 0; k < g->queues; k++)
+			q->ask.all[k] = &g->queue[k]->ask;
+	}
+}
+
+int gsoport_start(
+	struct gsoport *g, struct rte_mempool *const pool[], const struct port *port, bool asks)
+{
+	prepare_to_ask(g, port, asks);
 	for (uint16_t i = 0; i < g->queues; i++) {
 		struct gso_queue *q = g->queue[i];
 
@@ -481,6 +571,7 @@ static void destroy_queue(struct gso_queue *q)
 	if (!q)
 		return;
 	gsosock_close(&q->sock);
+	rte_pktmbuf_free_bulk(q->part + q->given, q->parts - (unsigned)q->given);
 	while (q->sent && !rte_ring_dequeue(q->sent, (void **)&m))
 		rte_pktmbuf_free(m);
 	rte_ring_free(q->sent);
@@ -528,13 +619,24 @@ void gsoport_count(void *arg, struct rte_eth_stats *stats)
 		g->missed += gsosock_missed(&q->sock);
 		stats->ipackets += get(&q->count.ipackets);
 		stats->ibytes += get(&q->count.ibytes);
+		stats->imissed += get(&q->count.no_room);
 		stats->ierrors += get(&q->count.ierrors);
 		stats->rx_nombuf += get(&q->count.nombuf);
 		stats->opackets += get(&q->count.opackets);
 		stats->obytes += get(&q->count.obytes);
 		stats->oerrors += get(&q->count.oerrors);
 	}
-	stats->imissed = g->missed;
+	stats->imissed += g->missed;
+}
+
+void gsoport_runs(const struct gsoport *g, struct gsoport_runs *r)
+{
+	*r = (struct gsoport_runs){0};
+	for (uint16_t i = 0; i < g->queues; i++) {
+		r->sent += get(&g->queue[i]->count.runs);
+		r->trials += get(&g->queue[i]->ask.trials);
+		r->answers += get(&g->queue[i]->ask.answered);
+	}
 }
 
 uint64_t gsoport_refused(struct gsoport *g, uint32_t *shortest, uint32_t *passed)

@@ -16,6 +16,7 @@
 #define GSOPORT_DRIVER "packet_gso"
 
 struct gsoport;
+struct port;
 struct rte_eth_stats;
 struct rte_mempool;
 
@@ -39,9 +40,12 @@ void gsoport_describe(const struct gsoport *g, struct port_info *info);
 /**
  * Makes queue q send and receive, into buffers of @p pool[q]. Its ethdev is open, no worker uses
  * the port yet; callbacks that are added later see the frames that it received.
+ * @param port  whose addresses these are: trials (gsotrial.h) to them are answered
+ * @param asks  runs of frames are sent only to peers that answer trials; otherwise to all
  * @return 0 or -ENOMEM.
  */
-int gsoport_start(struct gsoport *g, struct rte_mempool *const pool[]);
+int gsoport_start(
+	struct gsoport *g, struct rte_mempool *const pool[], const struct port *port, bool asks);
 
 /** Removes the callbacks, before port_close(); NULL, or a port without callbacks, is allowed. No
  * worker uses the port any more. */
@@ -53,6 +57,13 @@ void gsoport_destroy(struct gsoport *g);
 /** Replaces the ethdev's counters by those counted since gsoport_create(). @param g the struct
  * gsoport */
 void gsoport_count(void *g, struct rte_eth_stats *stats);
+
+/** Counts since gsoport_create(). */
+struct gsoport_runs {
+	uint64_t sent, trials, answers;
+};
+
+void gsoport_runs(const struct gsoport *g, struct gsoport_runs *r);
 
 /**
  * Frames that the netdev refused, not counting those that failed for another reason.

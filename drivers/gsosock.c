@@ -14,41 +14,70 @@
 #include "bits.h"
 #include "gsosock.h"
 #include "headers.h"
+#include "limits.h"
 
-/* A slot holds a super-frame (GSO_FRAME_MAX) and the kernel's header for it. 17 pages, so that the
- * first lines of the slots do not all map to the same cache set; 15 of them fill, except for one
- * page, a block of 256, which is what the kernel allocates. */
-#define PAGE	    4096u
-#define SLOT	    (17 * PAGE)
-#define BLOCK	    (255 * PAGE)
-#define BLOCK_SLOTS (BLOCK / SLOT)
-/* 240 slots, 16 MB. They are filled in turn, so all of it is in use: with 64 MB each byte of a long
- * message goes to memory and back (4 KiB messages: 25 Gb/s at best, against 35). But a small frame
- * takes a slot too, and the ring must hold the windows of several QPs while a thread is paused for
- * about 100 us. */
-#define BLOCKS	   16u
-#define BLOCKS_MIN 2u
+#ifndef VIRTIO_NET_HDR_GSO_UDP_L4 /* Linux 6.2 */
+#define VIRTIO_NET_HDR_GSO_UDP_L4 5
+#endif
+
+/* The kernel allocates blocks of a power of two of pages. One page less, so that slots do not all
+ * begin in the same cache set. */
+#define PAGE  4096u
+#define BLOCK (255 * PAGE)
+/* A slot holds any single frame, and there are as many as in the ring of DPDK's AF_PACKET port
+ * (share.c): the windows of several QPs while a thread is paused for some milliseconds. The kernel
+ * queues what is longer, super-frames, at the socket as well (PACKET_COPY_THRESH), as it is: it
+ * copies nothing but the part that fits in the slot. */
+#define SHORT_SLOT   MBUF_ROOM
+#define SHORT_BLOCKS 10u
+/* Of those, as many as the long slots below had room for, several times. Twice that is the limit of
+ * their memory. */
+#define RECEIVE_ROOM (16 << 20)
+/* Where the system limits a socket's memory (net.core.rmem_max) and rocid may not raise it, slots
+ * hold super-frames (GSO_FRAME_MAX): 240, 16 MB, all in use because they are filled in turn. With
+ * 64 MB each byte of a long message went to memory and back (4 KiB messages: 25 Gb/s at best,
+ * against 35). */
+#define LONG_SLOT   (17 * PAGE)
+#define LONG_BLOCKS 16u
+#define BLOCKS_MIN  2u
 /* Unsent data of a NIC before the socket reports that it is full: several bursts of 32 frames of
  * path MTU 4096. The system's limit (net.core.wmem_max) applies if this cannot be set. */
 #define SEND_ROOM (4 << 20)
 
-static void slots_of(struct tpacket_req *r, unsigned blocks)
+/* @return whether the kernel queues long frames at the socket, and enough of them. */
+static bool queue_long(int fd)
+{
+	const int room = RECEIVE_ROOM, any = 1;
+	int got = 0;
+	socklen_t size = sizeof(got);
+
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room)))
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room));
+	return !getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &got, &size) && got >= RECEIVE_ROOM &&
+	       !setsockopt(fd, SOL_PACKET, PACKET_COPY_THRESH, &any, sizeof(any));
+}
+
+static void slots_of(const struct gsosock *s, struct tpacket_req *r, unsigned blocks)
 {
 	*r = (struct tpacket_req){.tp_block_size = BLOCK,
 		.tp_block_nr = blocks,
-		.tp_frame_size = SLOT,
-		.tp_frame_nr = blocks * BLOCK_SLOTS};
+		.tp_frame_size = s->slot,
+		.tp_frame_nr = blocks * s->block_slots};
 }
 
 static int make_ring(struct gsosock *s)
 {
 	struct tpacket_req r;
-	unsigned blocks = BLOCKS;
+	unsigned blocks;
 	void *map;
 
-	for (slots_of(&r, blocks); setsockopt(s->fd, SOL_PACKET, PACKET_RX_RING, &r, sizeof(r));
-		slots_of(&r, blocks)) {
-		if (errno != ENOMEM || blocks == BLOCKS_MIN)
+	s->queues = queue_long(s->fd);
+	s->slot = s->queues ? SHORT_SLOT : LONG_SLOT;
+	s->block_slots = BLOCK / s->slot;
+	blocks = s->queues ? SHORT_BLOCKS : LONG_BLOCKS;
+	for (slots_of(s, &r, blocks); setsockopt(s->fd, SOL_PACKET, PACKET_RX_RING, &r, sizeof(r));
+		slots_of(s, &r, blocks)) {
+		if (errno != ENOMEM || blocks <= BLOCKS_MIN)
 			return -errno;
 		blocks /= 2;
 	}
@@ -57,7 +86,8 @@ static int make_ring(struct gsosock *s)
 	if (map == MAP_FAILED)
 		return -errno;
 	s->ring = map;
-	s->slots = r.tp_frame_nr;
+	s->block = s->next = s->ring;
+	s->left = s->block_slots;
 	return 0;
 }
 
@@ -172,34 +202,64 @@ void gsosock_close(struct gsosock *s)
 	s->fd = -EBADF;
 }
 
-static struct tpacket2_hdr *at(const struct gsosock *s, uint32_t slot)
+struct virtio_net_hdr gsosock_run(uint16_t head, uint16_t size)
 {
-	return (struct tpacket2_hdr *)(s->ring + (size_t)(slot / BLOCK_SLOTS) * BLOCK +
-				       (size_t)(slot % BLOCK_SLOTS) * SLOT);
+	return (struct virtio_net_hdr){
+		.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
+		.gso_type = VIRTIO_NET_HDR_GSO_UDP_L4,
+		.hdr_len = head,
+		.gso_size = size,
+		.csum_start = (uint16_t)(head - UDP_HLEN),
+		.csum_offset = UDP_CSUM,
+	};
 }
 
-bool gsosock_look(const struct gsosock *s, uint32_t slot, struct gsosock_frame *f)
+bool gsosock_look(const struct gsosock *s, struct gsosock_frame *f)
 {
-	struct tpacket2_hdr *h = at(s, slot);
+	struct tpacket2_hdr *h = (struct tpacket2_hdr *)s->next;
 	uint32_t status = __atomic_load_n(&h->tp_status, __ATOMIC_ACQUIRE);
+	const struct sockaddr_ll *from;
 	struct virtio_net_hdr vnet;
 
 	if (!(status & TP_STATUS_USER))
 		return false;
 	f->data = (const uint8_t *)h + h->tp_mac;
-	f->len = h->tp_snaplen;
+	f->len = h->tp_len;
 	f->whole = h->tp_snaplen == h->tp_len;
+	f->queued = status & TP_STATUS_COPY;
 	memcpy(&vnet, f->data - sizeof(vnet), sizeof(vnet));
 	f->gso_type = vnet.gso_type & (uint8_t)~VIRTIO_NET_HDR_GSO_ECN;
 	f->gso_size = vnet.gso_size;
 	f->tagged = status & TP_STATUS_VLAN_VALID;
 	f->vlan = h->tp_vlan_tci;
+	from = (const struct sockaddr_ll *)((const uint8_t *)h + TPACKET_ALIGN(sizeof(*h)));
+	f->to_us = from->sll_pkttype == PACKET_HOST;
 	return true;
 }
 
-void gsosock_release(const struct gsosock *s, uint32_t slot)
+bool gsosock_read(const struct gsosock *s, struct iovec *io, unsigned n, uint32_t len)
 {
-	__atomic_store_n(&at(s, slot)->tp_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
+	struct virtio_net_hdr vnet;
+	struct msghdr h = {.msg_iov = io, .msg_iovlen = n};
+
+	io[0] = (struct iovec){&vnet, sizeof(vnet)};
+	return recvmsg(s->fd, &h, MSG_DONTWAIT) == (ssize_t)(sizeof(vnet) + len) &&
+	       !(h.msg_flags & MSG_TRUNC);
+}
+
+void gsosock_release(struct gsosock *s)
+{
+	struct tpacket2_hdr *h = (struct tpacket2_hdr *)s->next;
+
+	s->next += s->slot;
+	if (!--s->left) {
+		s->block += BLOCK;
+		if (s->block == s->ring + s->size)
+			s->block = s->ring;
+		s->next = s->block;
+		s->left = s->block_slots;
+	}
+	__atomic_store_n(&h->tp_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
 }
 
 uint32_t gsosock_missed(const struct gsosock *s)

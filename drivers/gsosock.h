@@ -10,24 +10,37 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 struct gsosock {
-	int fd; /* negative: none, and the reason (a negative errno) */
+	int fd;	     /* negative: none, and the reason (a negative errno) */
+	bool queues; /* long frames are queued at the socket too; otherwise all fit in a slot */
+	uint32_t slot, block_slots;
 	uint8_t *ring;
-	size_t size;	/* of the ring, bytes */
-	uint32_t slots; /* in it */
+	size_t size; /* of the ring, bytes */
+	/* The slot that the kernel fills next, its block, and slots left in that. */
+	uint8_t *next, *block;
+	uint32_t left;
 };
 
-/** The contents of a slot. `data` is not trusted. */
+/** A frame in a slot. `data` is not trusted. */
 struct gsosock_frame {
 	const uint8_t *data;
 	uint32_t len;
-	bool whole;	   /* it was not truncated */
+	bool whole;	   /* all of it is in the slot; otherwise at least its headers are */
+	bool queued;	   /* it must be read from the socket: gsosock_read() */
 	uint8_t gso_type;  /* VIRTIO_NET_HDR_GSO_... */
 	uint16_t gso_size; /* of a super-frame */
 	bool tagged;	   /* the kernel stripped a VLAN tag */
 	uint16_t vlan;	   /* its TCI */
+	bool to_us;	   /* its destination MAC is the netdev's */
 };
+
+struct virtio_net_hdr;
+
+/** @return the description, for the kernel, of a super-frame with headers of @p head bytes and
+ * parts of @p size. */
+struct virtio_net_hdr gsosock_run(uint16_t head, uint16_t size);
 
 /**
  * Makes socket @p s->fd, which is AF_PACKET and not bound, receive RoCE frames of netdev @p netdev,
@@ -45,11 +58,19 @@ int gsosock_options(const struct gsosock *s, bool on);
 
 void gsosock_close(struct gsosock *s);
 
-/** @return whether the kernel has put a frame into slot @p slot, which is @p f then. */
-bool gsosock_look(const struct gsosock *s, uint32_t slot, struct gsosock_frame *f);
+/** @return whether the kernel has put a frame into the next slot, which is @p f then. */
+bool gsosock_look(const struct gsosock *s, struct gsosock_frame *f);
 
-/** Returns slot @p slot to the kernel. */
-void gsosock_release(const struct gsosock *s, uint32_t slot);
+/**
+ * Reads the frame of @p len bytes that the next slot says is queued, into @p io from its second
+ * element on; the first is for this function. Once for each such frame, in any case: also for one
+ * that is to be discarded.
+ * @return whether it was that frame.
+ */
+bool gsosock_read(const struct gsosock *s, struct iovec *io, unsigned n, uint32_t len);
+
+/** Returns the next slot to the kernel. */
+void gsosock_release(struct gsosock *s);
 
 /** @return frames that found no slot since the last call. */
 uint32_t gsosock_missed(const struct gsosock *s);

@@ -5,10 +5,13 @@
 #include <netinet/udp.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <linux/ethtool.h>
 #include <linux/filter.h>
+#include <linux/sockios.h>
 #include <rte_dev.h>
 #include <rte_ethdev.h>
 #include "headers.h"
@@ -104,6 +107,20 @@ bool share_map(struct share_rings *r, int fd)
 void share_unmap(const struct share_rings *r)
 {
 	munmap(r->rx, rings_size(r->frames));
+}
+
+bool share_is_device(const char *netdev)
+{
+	struct ethtool_drvinfo info = {.cmd = ETHTOOL_GDRVINFO};
+	struct ifreq ifr = {.ifr_data = (void *)&info};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool on_bus;
+
+	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", netdev);
+	on_bus = fd >= 0 && !ioctl(fd, SIOCETHTOOL, &ifr) && info.bus_info[0];
+	if (fd >= 0)
+		close(fd);
+	return on_bus;
 }
 
 static int guard_socket(int family, const char *netdev, bool whole)

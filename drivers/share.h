@@ -58,6 +58,10 @@ struct share_guard {
 int share_guard(
 	struct share_guard *g, const char *netdev, bool whole, char *why, unsigned why_size);
 
+/** @return whether netdev @p netdev is a device of this machine, or of the machine that this one is
+ * virtual in, not one that a kernel made up such as a veth. */
+bool share_is_device(const char *netdev);
+
 /** Returns the port to the kernel. */
 void share_unguard(struct share_guard *g);
 

@@ -39,6 +39,7 @@ void options_init(struct options *o)
 	o->links = &links;
 	strcpy(o->socket, ABI_SOCKET_DEFAULT);
 	o->workers = 1;
+	o->gso = GSO_AUTO;
 	o->migrate = true;
 	o->ready_fd = -1;
 	o->highest_port = -1;

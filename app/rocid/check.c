@@ -71,8 +71,8 @@ static void list_ports(struct check *c)
 
 		if (o->share[i].port != PORT_NEW)
 			continue;
-		port = add_port(
-			c, "net_%s_%s", o->gso ? "ring_gso" : "af_packet", o->share[i].netdev);
+		port = add_port(c, "net_%s_%s", o->gso != GSO_NO ? "ring_gso" : "af_packet",
+			o->share[i].netdev);
 		if (port >= ARRAY_SIZE(c->port))
 			break;
 		c->port[port].packet = true;
@@ -144,7 +144,7 @@ static void check_gso(struct check *c)
 
 	for (uint32_t i = 0; i < c->nports; i++)
 		packet |= c->port[i].packet;
-	if (c->o->gso && !packet)
+	if (c->o->gso == GSO_YES && !packet)
 		check_note(c, "gso has no effect: rocid shares no netdev by a packet socket (share "
 			      "= yes in [port NETDEV])");
 }

@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include <rte_ethdev.h>
 #include "daemon.h"
+#include "gsoport.h"
 #include "rxwake.h"
 #include "text/row.h"
 
@@ -14,6 +15,19 @@ static uint32_t refused(void *arg, uint32_t i, uint64_t now_ms, uint64_t within_
 	const struct daemon *d = arg;
 
 	return unstick_refused(&d->port[i].unstick, now_ms, within_ms);
+}
+
+/* Of a port on a packet socket: frames that it sent as one to the kernel. */
+static void put_runs(struct row *row, const struct daemon_port *p)
+{
+	struct gsoport_runs runs;
+
+	if (!p->gso)
+		return;
+	gsoport_runs(p->gso, &runs);
+	put_int(row, "runs", (int64_t)runs.sent);
+	put_int(row, "trials", (int64_t)runs.trials);
+	put_int(row, "answers", (int64_t)runs.answers);
 }
 
 static json_t *port(void *arg, uint32_t i)
@@ -44,6 +58,7 @@ static json_t *port(void *arg, uint32_t i)
 	put_int(&row, "oerrors", (int64_t)s.oerrors);
 	put_int(&row, "refused", (int64_t)p->unstick.count);
 	put_int(&row, "rx_nombuf", (int64_t)s.rx_nombuf);
+	put_runs(&row, p);
 	return row_end(&row);
 }
 

@@ -116,9 +116,9 @@ static const struct option_row row[] = {
 	{"rocev1", optional_argument, SECTION_PORTS, false, OWN(set_rocev1), "[=yes|no|connect]",
 		"RoCEv1 GIDs in addition to the RoCEv2 ones; connect: RDMA CM also connects over "
 		"RoCEv1"},
-	{"gso", optional_argument, SECTION_PORTS, false, FLAG(gso), "[=yes|no]",
-		"pass many frames at a time to and from shared netdevs; needed on both ends of a "
-		"veth"},
+	{"gso", optional_argument, SECTION_PORTS, false, OWN(set_gso), "[=yes|no|auto]",
+		"pass many frames at a time to and from shared netdevs: to all peers, to none, or "
+		"to those that are seen to take them (auto)"},
 	{"mtu", required_argument, SECTION_PORT, true, OWN(set_mtu), "PORT,BYTES",
 		"Ethernet MTU of PORT"},
 	{"queues", required_argument, SECTION_PORT, true, OWN(set_queues), "PORT,N",

@@ -68,6 +68,13 @@ struct option_pkey {
 	struct ctl_pkey pkey;
 };
 
+/** How packet sockets of --share send runs of frames. */
+enum gso {
+	GSO_NO,	  /* singly, by DPDK's driver */
+	GSO_YES,  /* as one, to all peers (gsoport.h) */
+	GSO_AUTO, /* as one, to the peers that are seen to take it */
+};
+
 enum stats_format {
 	STATS_NONE,
 	STATS_TEXT,
@@ -90,7 +97,7 @@ struct options {
 	uint32_t workers;
 	uint32_t window;	/* 0: the core's default */
 	bool rocev1, cm_rocev1; /* programs connect by it */
-	bool gso;		/* --share opens packet sockets of our own (gsoport.h) */
+	enum gso gso;
 	enum idle idle;
 	bool migrate;
 	uint32_t shake_ms;	     /* --migrate MS; 0: off */

@@ -10,10 +10,22 @@ int packet_create(struct daemon *d, const char *netdev, uint16_t *ethdev, struct
 	uint16_t queues = (uint16_t)d->opt->workers;
 
 	*gso = NULL;
-	if (!d->opt->gso)
-		return share_create(netdev, queues, ethdev, why, VALUE_MAX * 2);
-	*gso = gsoport_create(netdev, queues, ethdev, why, VALUE_MAX * 2);
-	return *gso ? 0 : -errno;
+	if (d->opt->gso != GSO_NO)
+		*gso = gsoport_create(netdev, queues, ethdev, why, VALUE_MAX * 2);
+	if (*gso)
+		return 0;
+	if (d->opt->gso == GSO_YES)
+		return -errno;
+	/* As before an automatic choice; for example on a kernel that is too old. */
+	return share_create(netdev, queues, ethdev, why, VALUE_MAX * 2);
+}
+
+/* A NIC's frames then come merged, by GRO, if they have UDP checksums. Cut again, they have
+ * identifications that increase by one, whatever they had: harmless between two rocid, but the ICRC
+ * of others' frames may fail. */
+bool packet_whole(const struct daemon *d, const char *netdev)
+{
+	return d->opt->gso == GSO_YES || (d->opt->gso == GSO_AUTO && !share_is_device(netdev));
 }
 
 int packet_start(struct daemon *d, uint32_t i)
@@ -29,7 +41,7 @@ int packet_start(struct daemon *d, uint32_t i)
 		pool[q] = port_pool(d->dp, q);
 	d->dp->count_arg[i] = p->gso;
 	d->dp->count[i] = gsoport_count;
-	return gsoport_start(p->gso, pool);
+	return gsoport_start(p->gso, pool, &d->dp->ports->port[i], d->opt->gso == GSO_AUTO);
 }
 
 void packet_stop(struct daemon *d, uint32_t i)

@@ -451,6 +451,16 @@ int set_rocev1(struct options *o, const char *value, char why[VALUE_MAX])
 	return 0;
 }
 
+int set_gso(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	bool yes = false;
+
+	if (strcmp(value, "auto") && set_flag(&yes, NULL, value, why))
+		return refuse(why, -EINVAL, "'%s' is neither yes, no nor auto", value);
+	o->gso = !strcmp(value, "auto") ? GSO_AUTO : yes ? GSO_YES : GSO_NO;
+	return 0;
+}
+
 int set_cm(struct options *o, const char *value, char why[VALUE_MAX])
 {
 	bool wanted;

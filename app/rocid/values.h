@@ -35,6 +35,7 @@ int value_set(
 /* The options whose values are of no common type. */
 int set_device(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_rocev1(struct options *o, const char *value, char why[VALUE_MAX]);
+int set_gso(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_cm(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_userfaultfd(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_share(struct options *o, const char *value, char why[VALUE_MAX]);

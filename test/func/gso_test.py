@@ -99,7 +99,7 @@ class Scene:
             namespace.run(f'ip addr add {address}/{24 if kind == "IPv4" else 64} dev e0')
             settle(namespace, 'e0')
         self.ra = lab.rocid(self.a, f'a{kind}{len(peer)}', ['--share', 'e0', '--gso'])
-        self.rb = lab.rocid(self.b, f'b{kind}{len(peer)}', ['--share', 'e0', *peer])
+        self.rb = lab.rocid(self.b, f'b{kind}{len(peer)}', ['--share', 'e0', *(peer or ['--gso=no'])])
         if not peer:
             self.cut()
         self.wire = Sniffer(self.b)

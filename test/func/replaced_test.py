@@ -127,7 +127,7 @@ def beside_small_buffers(lab, options):
 def main():
     rocid, stream, *options = sys.argv[1:]
     with Lab(rocid, stream) as lab:
-        if options:
+        if '--gso=no' not in options:  # whose driver needs larger ones
             beside_small_buffers(lab, options)
         s = Scene(lab, options)
         for act in s.under_traffic, s.cannot_be_opened:

@@ -89,9 +89,11 @@ def main():
         test_programs(binary, program, survivor, folder)
         memif = f'net_memif0,role=server,id=0,socket={folder}/memif,socket-abstract=no,bsize=4608'
         ends(serves(binary, folder, '', [], ['--vdev', memif]))
-        ends(serves(binary, folder, 'net_raw net_admin', SHARE))
+        ends(serves(binary, folder, 'net_raw net_admin', SHARE + ['--gso=no']))
         refused(binary, folder, '', SHARE, 'CAP_NET_RAW')
-        refused(binary, folder, 'net_raw', SHARE, 'CAP_NET_ADMIN')
+        refused(binary, folder, '', SHARE + ['--gso=no'], 'CAP_NET_RAW')
+        refused(binary, folder, 'net_raw', SHARE + ['--gso=no'], 'CAP_NET_ADMIN')
+        ends(serves(binary, folder, 'net_raw', SHARE))
         ends(serves(binary, folder, 'net_raw', SHARE + ['--gso']))
         refused(binary, folder, '', SHARE + ['--gso'], 'CAP_NET_RAW')
         if not has_af_xdp():

@@ -30,7 +30,8 @@ static const char *const means[DROP_MAX] = {
 	[DROP_BTH_TVER] = "a transport version other than 0: not RoCE, or the sender is faulty",
 	[DROP_BTH_ALIGN] = "the length is not a multiple of 4: not RoCE, or the sender is faulty",
 	[DROP_OPCODE_CLASS] =
-		"an opcode class that no QP here supports: the peer uses another QP type",
+		"an opcode class that no QP here supports: the peer uses another QP type, or asks "
+		"whether this port takes runs of frames (--gso), which is harmless",
 	[DROP_HEADER_SHORT] = "too short for the headers of its opcode: the sender is faulty",
 	[DROP_PAD] = "a pad count that the opcode does not allow: the sender is faulty",
 	[DROP_FAST_CNP_HEADER] = "a Fast CNP whose options do not fit into their header, or into "

@@ -13,8 +13,11 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 #include <cmocka.h>
+#include <linux/capability.h>
 #include <linux/if_packet.h>
 #include <rte_ethdev.h>
 #include "bits.h"
@@ -31,6 +34,13 @@
 #define QUEUES 2
 #define BODY   1024u
 
+/* Addresses of the frames' receiver. */
+static const struct gid_table gids = {.count = 1,
+	.entry = {{.gid = {[10] = 0xFF, 0xFF, 0x0A, 0x09, 0x08, 0xF6},
+		.net = NET_IPV4,
+		.valid = true}}};
+static const struct port owner = {.gids = &gids};
+
 struct end {
 	struct gsoport *port;
 	uint16_t ethdev;
@@ -39,7 +49,7 @@ struct end {
 static struct rte_mempool *pool;
 static struct end a, b;
 
-static void open_end(struct end *e, const char *netdev)
+static void open_asking(struct end *e, const char *netdev, bool asks)
 {
 	struct rte_mempool *pools[QUEUES] = {pool, pool};
 	const struct rte_eth_conf conf = {0};
@@ -54,7 +64,12 @@ static void open_end(struct end *e, const char *netdev)
 		assert_int_equal(rte_eth_tx_queue_setup(e->ethdev, q, 64, SOCKET_ID_ANY, NULL), 0);
 	}
 	assert_int_equal(rte_eth_dev_start(e->ethdev), 0);
-	assert_int_equal(gsoport_start(e->port, pools), 0);
+	assert_int_equal(gsoport_start(e->port, pools, &owner, asks), 0);
+}
+
+static void open_end(struct end *e, const char *netdev)
+{
+	open_asking(e, netdev, false);
 }
 
 static void close_end(struct end *e)
@@ -357,6 +372,153 @@ static void gsoport__options_when_asked_for(void **state)
 	gsoport_options(NULL, true);
 }
 
+/* Sends @p n frames of one flow, without room for more than a burst of them. @p step: of their
+ * identifications; 1: they go in runs */
+static void send_many(unsigned n, uint16_t step)
+{
+	uint16_t id = 0;
+
+	for (unsigned i = 0; i < n / BURST; i++) {
+		struct rte_mbuf *m[BURST];
+
+		for (unsigned k = 0; k < BURST; k++, id += step)
+			m[k] = frame(NET_IPV4, 50000, id, BODY);
+		send_all(0, m, BURST);
+	}
+}
+
+/* Receives @p n frames of send_many(). */
+static void receive_many(unsigned n, uint16_t step)
+{
+	for (unsigned i = 0; i < n; i++) {
+		struct rte_mbuf *m;
+
+		receive(&m, 1);
+		assert_good(m);
+		assert_int_equal(get_be16(rte_pktmbuf_mtod(m, uint8_t *) + ETH_HLEN + IP4_ID),
+			(uint16_t)(i * step));
+		rte_pktmbuf_free(m);
+	}
+}
+
+/* A worker that is paused: as many single frames wait as with DPDK's port, and as many runs. */
+static void gsoport__frames_wait(void **state)
+{
+	send_many(2048, 7);
+	receive_many(2048, 7);
+	send_many(12800, 1);
+	receive_many(12800, 1);
+	assert_int_equal(stats_of(&b).imissed + stats_of(&b).ierrors, 0);
+}
+
+/* Longer than a slot, shorter than a buffer, and a longer one: it is read, and discarded. */
+static void gsoport__a_frame_longer_than_a_slot(void **state)
+{
+	for (uint32_t body = 4400; body < MBUF_ROOM + 200; body += 4) {
+		struct rte_mbuf *m = rte_pktmbuf_alloc(pool), *got[1];
+		uint32_t head = ETH_HLEN + IP4_HLEN + UDP_HLEN;
+		struct rte_mbuf *last = frame(NET_IPV4, 50000, 5, BODY);
+
+		/* Our port sends whatever fits in a buffer with its headroom. */
+		memcpy(rte_pktmbuf_mtod(m, uint8_t *) - RTE_PKTMBUF_HEADROOM,
+			rte_pktmbuf_mtod(last, uint8_t *), head + BODY);
+		m->data_off = 0;
+		m->data_len = (uint16_t)body;
+		m->pkt_len = body;
+		send_all(0, &m, 1);
+		send_all(0, &last, 1);
+		if (body <= MBUF_ROOM) {
+			receive(got, 1);
+			assert_int_equal(got[0]->data_len, body);
+			rte_pktmbuf_free(got[0]);
+		}
+		receive(got, 1);
+		assert_good(got[0]);
+		rte_pktmbuf_free(got[0]);
+	}
+	assert_int_equal(stats_of(&b).ierrors, 49);
+}
+
+/* Without the right to more memory for a socket: slots that hold whole runs. */
+static void gsoport__without_net_admin(void **state)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct had[2], less[2];
+
+	close_end(&b);
+	assert_int_equal(syscall(SYS_capget, &head, had), 0);
+	memcpy(less, had, sizeof(less));
+	less[0].effective &= ~(1u << CAP_NET_ADMIN);
+	assert_int_equal(syscall(SYS_capset, &head, less), 0);
+	open_end(&b, "vb");
+	assert_int_equal(syscall(SYS_capset, &head, had), 0);
+	send_many(1280, 1);
+	receive_many(1280, 1);
+	send_many(128, 7);
+	receive_many(128, 7);
+	assert_int_equal(stats_of(&b).imissed + stats_of(&b).ierrors, 0);
+}
+
+static struct gsoport_runs runs_of(const struct end *e)
+{
+	struct gsoport_runs r;
+
+	gsoport_runs(e->port, &r);
+	return r;
+}
+
+/* A short burst of one flow from a to b. */
+static void send_four(void)
+{
+	struct rte_mbuf *m[4], *got[4];
+
+	for (uint16_t i = 0; i < 4; i++)
+		m[i] = frame(NET_IPV4, 50000, i, BODY);
+	memcpy(rte_pktmbuf_mtod(m[0], uint8_t *), "\x02\0\0\0\x0A\x02", 6);
+	for (uint16_t i = 1; i < 4; i++)
+		memcpy(rte_pktmbuf_mtod(m[i], uint8_t *), rte_pktmbuf_mtod(m[0], uint8_t *), 6);
+	send_all(0, m, 4);
+	receive(got, 4);
+	for (unsigned i = 0; i < 4; i++)
+		assert_good(got[i]);
+	rte_pktmbuf_free_bulk(got, 4);
+}
+
+static void poll_end(const struct end *e)
+{
+	struct rte_mbuf *got;
+
+	for (uint16_t q = 0; q < QUEUES; q++)
+		assert_int_equal(rte_eth_rx_burst(e->ethdev, q, &got, 1), 0);
+}
+
+/* Runs go to a peer once it has answered, and no other frame is seen by anybody. */
+static void gsoport__asks_before_it_sends_runs(void **state)
+{
+	time_t end = patience_begin();
+	struct rte_eth_stats s;
+	unsigned rounds = 0;
+
+	close_end(&a);
+	open_asking(&a, "va", true);
+	for (unsigned i = 0; i < 4; i++)
+		send_four();
+	assert_int_equal(runs_of(&a).sent, 0); /* nobody has looked for an answer */
+	assert_true(runs_of(&a).trials > 0);
+	while (!runs_of(&a).sent) {
+		poll_end(&b);
+		poll_end(&a);
+		send_four();
+		rounds++;
+		assert_false(patience_over(end));
+	}
+	assert_true(runs_of(&b).answers > 0);
+	assert_int_equal(runs_of(&b).trials, 0);
+	s = stats_of(&b);
+	assert_int_equal(s.ipackets, 4 * (4 + rounds));
+	assert_int_equal(s.ierrors + s.imissed, 0);
+}
+
 /* Frames that are no RoCE never come; one that is too long for a buffer is counted. */
 static void gsoport__what_is_not_for_us(void **state)
 {
@@ -481,6 +643,10 @@ int main(void)
 		test(gsoport__no_buffers),
 		test(gsoport__the_kernel_cuts),
 		test(gsoport__options_when_asked_for),
+		test(gsoport__frames_wait),
+		test(gsoport__a_frame_longer_than_a_slot),
+		test(gsoport__without_net_admin),
+		test(gsoport__asks_before_it_sends_runs),
 		test(gsoport__what_is_not_for_us),
 		test(gsoport__a_frame_that_is_refused),
 		cmocka_unit_test(unstick_tell__a_queue_that_is_full),
@@ -491,7 +657,9 @@ int main(void)
 
 	if (unshare(CLONE_NEWNET) ||
 		system("ip link add va mtu 9000 type veth peer name vb mtu 9000 &&"
-		       "ip link set va address 02:00:00:00:0a:01 && ip link set va up && "
+		       "ip link set va address 02:00:00:00:0a:01 && ip link set vb address "
+		       "02:00:00:00:0a:02 && "
+		       "ip link set va up && "
 		       "ip link set vb up")) {
 		fprintf(stderr, "SKIP: no network name space with a veth: run as root\n");
 		return 77;

@@ -44,6 +44,12 @@ static int answer(int family, bool expected)
 	return err;
 }
 
+static void share_is_device__not_what_a_kernel_made_up(void **state)
+{
+	assert_false(share_is_device("lo"));
+	assert_false(share_is_device("nodev0"));
+}
+
 static void share_guard__kernel_no_longer_answers(void **state)
 {
 	struct share_guard g, h;
@@ -137,6 +143,7 @@ static int bring_lo_up(void)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(share_is_device__not_what_a_kernel_made_up),
 		cmocka_unit_test(share_guard__kernel_no_longer_answers),
 		cmocka_unit_test(share_guard__no_such_netdev),
 		cmocka_unit_test(share_guard_vlans__follows_the_list),

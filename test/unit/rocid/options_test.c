@@ -100,7 +100,7 @@ static void options_parse__every_option(void **state)
 	assert_int_equal(o.nneighs, 1);
 	assert_int_equal(o.neigh[0].neigh.mac[5], 0x0A);
 	assert_true(o.rocev1);
-	assert_true(o.gso);
+	assert_int_equal(o.gso, GSO_YES);
 	assert_int_equal(o.npkeys, 2);
 	assert_int_equal(o.pkey[0].pkey.index, 1);
 	assert_int_equal(o.pkey[0].pkey.pkey, 0x8001);
