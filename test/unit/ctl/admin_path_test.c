@@ -22,6 +22,7 @@
 #include "net/gids.h"
 #include "qp.h"
 #include "qp_table.h"
+#include "text/document.h"
 #include "verbs/dest.h"
 
 #define V1_EUI64 9 /* of peer_eui64 */
