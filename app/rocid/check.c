@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
+#include "arguments.h"
 #include "bits.h"
 #include "check.h"
 #include "eal_options.h"

@@ -10,7 +10,7 @@
 #include "bits.h"
 #include "config.h"
 #include "eal_options.h"
-#include "options.h"
+#include "option_table.h"
 #include "suggest.h"
 
 #define EAL_SECTION  "eal"

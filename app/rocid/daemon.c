@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include "arguments.h"
 #include "bits.h"
 #include "burst.h"
 #include "daemon.h"

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include "arguments.h"
 #include "check.h"
 #include "daemon.h"
 #include "eal.h"

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file options.h
- * rocid's own arguments, those after "--", and the entries of its configuration file (config.h):
- * the same names, the same values, one table (options.c).
+ * The values of rocid's own arguments, those after "--" (arguments.h), and of the entries of its
+ * configuration file (config.h): the same names, the same values, one table (option_table.h).
  */
 #ifndef OPTIONS_H
 #define OPTIONS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <net/if.h>
 #include <rte_ethdev.h>
@@ -139,85 +138,5 @@ struct options {
 	char eal[EAL_ENTRIES_MAX][VALUE_MAX + 32];
 	unsigned faults; /* --check-config: how many sentences were printed */
 };
-
-/** The section of an option in a configuration file, and its heading in --help. */
-enum option_section {
-	SECTION_APPLICATIONS,
-	SECTION_PORTS, /* [ports]: options that create ports, or apply to all */
-	SECTION_PORT,  /* [port NAME]: options that begin with PORT on the command line */
-	SECTION_WORKERS,
-	SECTION_START,
-	SECTION_MAX
-};
-
-enum value_kind {
-	VALUE_TEXT,  /* char[] */
-	VALUE_OCTAL, /* uint32_t */
-	VALUE_COUNT, /* uint32_t, decimal, from 1 */
-	VALUE_FLAG,  /* bool: yes, no, or no value */
-};
-
-/** Where and how the value of an option is stored. */
-struct value_type {
-	enum value_kind kind;
-	size_t offset;	  /* of the field in struct options */
-	uint32_t max;	  /* the largest value, or the size of the array */
-	const char *what; /* the value in error sentences */
-	/** Not NULL: parses and stores the value instead. */
-	int (*own)(struct options *o, const char *value, char why[VALUE_MAX]);
-};
-
-struct option_row {
-	const char *name;
-	int argument; /* as getopt's has_arg */
-	enum option_section section;
-	bool many; /* may be given several times */
-	struct value_type type;
-	const char *value; /* its name in --help */
-	const char *help;
-};
-
-/** Sets everything to its default. */
-void options_init(struct options *o);
-
-/**
- * Reads argv[1..argc), rocid's own arguments, and the configuration files that they name. An option
- * on the command line replaces all of its entries in the files.
- * @param why  receives a sentence that names what is wrong
- * @return 0 or -EINVAL. With --check-config errors in the files are printed and counted in `faults`
- * instead.
- */
-int options_parse(struct options *o, int argc, char *argv[], char why[VALUE_MAX * 2]);
-
-/** @return true when @p argument is an option of rocid's own, as opposed to one of EAL. */
-bool options_is_own(const char *argument);
-
-/** @return the row of option @p name, without dashes, or NULL. */
-const struct option_row *options_find(const char *name);
-
-/** @return the i-th row, NULL after the last. */
-const struct option_row *options_at(unsigned i);
-
-/** @return the name of a section without brackets. */
-const char *options_section(enum option_section section);
-
-/**
- * Sets option @p name (without dashes) to @p value, "" if it has none. @param why receives what is
- * wrong, without the location
- * @return 0 or -EINVAL.
- */
-int options_set(struct options *o, const char *name, const char *value, char why[VALUE_MAX]);
-
-/**
- * Replaces ports' names by numbers, when the ports are known. @param number returns the port of a
- * name, -1 if there is none
- * @param why     receives a sentence that names what is wrong
- * @return 0 or -EINVAL.
- */
-int options_resolve(struct options *o, int (*number)(void *arg, const char *name), void *arg,
-	char why[VALUE_MAX * 2]);
-
-/** Prints what `rocid --help` prints. */
-void options_help(void);
 
 #endif

@@ -7,7 +7,26 @@
 #ifndef VALUES_H
 #define VALUES_H
 
+#include <stddef.h>
+#include <stdint.h>
 #include "options.h"
+
+enum value_kind {
+	VALUE_TEXT,  /* char[] */
+	VALUE_OCTAL, /* uint32_t */
+	VALUE_COUNT, /* uint32_t, decimal, from 1 */
+	VALUE_FLAG,  /* bool: yes, no, or no value */
+};
+
+/** Where and how the value of an option is stored. */
+struct value_type {
+	enum value_kind kind;
+	size_t offset;	  /* of the field in struct options */
+	uint32_t max;	  /* the largest value, or the size of the array */
+	const char *what; /* the value in error sentences */
+	/** Not NULL: parses and stores the value instead. */
+	int (*own)(struct options *o, const char *value, char why[VALUE_MAX]);
+};
 
 /** Sets the field that @p type describes, or calls its own function. */
 int value_set(

@@ -85,7 +85,7 @@ static int leave_namespaces(const char *shown, bool *user)
 	if (errno != EPERM)
 		return -errno;
 	*user = true;
-	if (siblings_join(&siblings, shown))
+	if (siblings_join(&siblings, shown, NAMESPACE_EXIT))
 		return 1;
 	err = try_first();
 	if (err)

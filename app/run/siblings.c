@@ -16,7 +16,6 @@
 #include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
-#include "namespace.h"
 
 #define RECORDS	  64
 #define TRIES	  100 /* for the lock, which is held for milliseconds unless its holder is stalled */
@@ -201,7 +200,7 @@ static bool enter_any(const struct siblings *s, const char *cwd, bool *joined)
 	return hidden && !*joined;
 }
 
-bool siblings_join(struct siblings *s, const char *shown)
+bool siblings_join(struct siblings *s, const char *shown, int status)
 {
 	char cwd[PATH_MAX];
 	bool joined = false;
@@ -215,7 +214,7 @@ bool siblings_join(struct siblings *s, const char *shown)
 	for (int i = 0; i < LOOKS && enter_any(s, cwd, &joined); i++)
 		nap(LOOK_NS);
 	if (joined && chdir(cwd)) /* it was there just now */
-		err(NAMESPACE_EXIT, "%s", cwd);
+		err(status, "%s", cwd);
 	return joined;
 }
 

@@ -19,11 +19,12 @@ struct siblings {
 };
 
 /**
- * @param shown  describes what the namespace shows: only programs with the same share it @return
- * whether the caller is now in the namespaces of another program, which are complete; otherwise it
- * may create its own.
+ * @param shown   describes what the namespace shows: only programs with the same share it
+ * @param status  of exit(), with a sentence, if the namespaces lack the working directory after all
+ * @return whether the caller is now in the namespaces of another program, which are complete;
+ * otherwise it may create its own.
  */
-bool siblings_join(struct siblings *s, const char *shown);
+bool siblings_join(struct siblings *s, const char *shown, int status);
 
 /** The namespaces of the caller are complete: others may join. */
 void siblings_announce(struct siblings *s);

@@ -19,18 +19,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "arena_writers.h"
 #include "refuse.h"
 
 #define ARENA_WHY_MAX SENTENCE_MAX
-
-/** How writers are held while memory is swapped, best first. */
-enum arena_writers {
-	ARENA_WRITERS_NONE,	  /* not held: there are no other threads, or no means */
-	ARENA_WRITERS_UFFD_ROCID, /* by a userfaultfd that rocid passed */
-	ARENA_WRITERS_UFFD, /* by the process's own userfaultfd, including faults in the kernel */
-	ARENA_WRITERS_UFFD_USER, /* user-mode faults only: system calls get EFAULT */
-	ARENA_WRITERS_SIGNALS,	 /* by stopping the other threads */
-};
 
 /** Functions that request the arena's resources from rocid. They return a descriptor or a negative
  *  errno. */
@@ -103,8 +95,5 @@ struct arena_stats {
 	uint64_t swapped, swept, sweeps;
 };
 struct arena_stats arena_stats(void);
-
-/** Allowed means as bits 1 << enum arena_writers. For tests; set before the first registration. */
-extern unsigned arena_means;
 
 #endif

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include "arena.h"
+#include "arena_writers.h"
 
 /** Pages of one mapping whose writers are held. */
 struct hold {

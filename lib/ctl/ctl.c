@@ -15,8 +15,8 @@
 #include "admin/server.h"
 #include "admin/telemetry.h"
 #include "admin/traces.h"
-#include "cm/connections.h"
-#include "config/parts.h"
+#include "cm/manager.h"
+#include "config/ctl_parts.h"
 #include "core.h"
 #include "diagnose/diagnose.h"
 #include "list.h"
@@ -42,7 +42,7 @@
 #include "worker.h"
 
 /** All state of the control thread. */
-struct house {
+struct ctl_state {
 	struct ctl ctl;
 	struct loop loop;
 	struct net net;
@@ -60,9 +60,9 @@ struct house {
 	bool stopping;
 };
 
-static struct house *house_of(struct ctl *ctl)
+static struct ctl_state *state_of(struct ctl *ctl)
 {
-	return container_of(ctl, struct house, ctl);
+	return container_of(ctl, struct ctl_state, ctl);
 }
 
 /* --- set-up ----------------------------------------------------------------------------- */
@@ -104,7 +104,7 @@ static void make_descriptor_table(void)
 /* The first QPs of a destination had a timeout: their neighbour may have moved. */
 static void late_ready(struct watch *w)
 {
-	struct ctl *ctl = &container_of(w, struct house, late)->ctl;
+	struct ctl *ctl = &container_of(w, struct ctl_state, late)->ctl;
 	uint64_t times;
 	ssize_t n = read(w->fd, &times, sizeof(times));
 
@@ -118,13 +118,13 @@ static void late_ready(struct watch *w)
 		}
 }
 
-static int watch_eventfd(struct house *h, struct watch *w)
+static int watch_eventfd(struct ctl_state *h, struct watch *w)
 {
 	w->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	return w->fd < 0 ? -errno : loop_watch(&h->loop, w);
 }
 
-static int open_loop(struct house *h, char why[ABI_SENTENCE_MAX])
+static int open_loop(struct ctl_state *h, char why[ABI_SENTENCE_MAX])
 {
 	int err = loop_open(&h->loop);
 
@@ -148,10 +148,10 @@ static void stopper_ready(struct watch *w)
 	ssize_t n = read(w->fd, &times, sizeof(times));
 
 	(void)n;
-	container_of(w, struct house, stopper)->stopping = true;
+	container_of(w, struct ctl_state, stopper)->stopping = true;
 }
 
-static void init(struct house *h, const struct ctl_config *cfg)
+static void init(struct ctl_state *h, const struct ctl_config *cfg)
 {
 	h->ctl = (struct ctl){
 		.dp = cfg->dp,
@@ -185,6 +185,8 @@ static void init(struct house *h, const struct ctl_config *cfg)
 	h->objects.dests = &h->dests;
 	h->dests.seed = &h->dest_seed;
 	h->objects.groups = &h->groups;
+	dests_init(&h->dests);
+	groups_init(&h->groups);
 	h->objects.migration = &h->migration;
 	migrate_init(&h->migration, cfg->migrate, cfg->shake_ms, (uint64_t)getpid());
 }
@@ -200,7 +202,7 @@ static int choose_epoch(struct sessions *all, char why[ABI_SENTENCE_MAX])
 		   : 0;
 }
 
-static int start(struct house *h, char why[ABI_SENTENCE_MAX])
+static int start(struct ctl_state *h, char why[ABI_SENTENCE_MAX])
 {
 	int err = news_open(&h->news, &h->ctl);
 
@@ -223,7 +225,7 @@ static void open_sysfs(struct ctl *ctl)
 			why);
 }
 
-static int open_all(struct house *h, const struct ctl_config *cfg, char why[ABI_SENTENCE_MAX])
+static int open_all(struct ctl_state *h, const struct ctl_config *cfg, char why[ABI_SENTENCE_MAX])
 {
 	struct ctl *ctl = &h->ctl;
 	int err = open_loop(h, why);
@@ -231,7 +233,7 @@ static int open_all(struct house *h, const struct ctl_config *cfg, char why[ABI_
 	if (!err)
 		err = choose_epoch(&h->sessions, why);
 	if (!err)
-		err = objects_init(&h->objects, ctl, why);
+		err = objects_init(&h->objects, ctl, &h->dest_seed, why);
 	if (!err)
 		err = net_open(&h->net, cfg, why);
 	if (!err)
@@ -247,7 +249,7 @@ static int open_all(struct house *h, const struct ctl_config *cfg, char why[ABI_
 
 int ctl_start(struct ctl **out, const struct ctl_config *cfg, char why[ABI_SENTENCE_MAX])
 {
-	struct house *h = object_alloc(sizeof(*h));
+	struct ctl_state *h = object_alloc(sizeof(*h));
 	int err;
 
 	*out = NULL;
@@ -315,7 +317,7 @@ static bool open_cm(struct ctl *ctl)
  * that a queue of commands waits for one background step, not for one per command. */
 int ctl_run(struct ctl *ctl)
 {
-	struct house *h = house_of(ctl);
+	struct ctl_state *h = state_of(ctl);
 	uint64_t due = 0; /* the next background step, in ns, even if commands are pending */
 	bool idle = true;
 	int wait = -1;
@@ -344,7 +346,7 @@ void ctl_stop(struct ctl *ctl)
 {
 	uint64_t one = 1;
 	int saved = errno; /* we may be in a signal handler */
-	ssize_t n = write(house_of(ctl)->stopper.fd, &one, sizeof(one));
+	ssize_t n = write(state_of(ctl)->stopper.fd, &one, sizeof(one));
 
 	(void)n; /* a full counter is set already */
 	errno = saved;
@@ -352,11 +354,11 @@ void ctl_stop(struct ctl *ctl)
 
 void ctl_destroy(struct ctl *ctl)
 {
-	struct house *h;
+	struct ctl_state *h;
 
 	if (!ctl)
 		return;
-	h = house_of(ctl);
+	h = state_of(ctl);
 	sysfs_close(ctl);
 	server_close(ctl);
 	admin_close(ctl);

@@ -3,9 +3,9 @@
 #include "news.h"
 #include <rte_common.h>
 #include <stdlib.h>
-#include "cm/connections.h"
+#include "cm/manager.h"
 #include "config/config.h"
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "list.h"
 #include "net/announce.h"
 #include "net/net.h"

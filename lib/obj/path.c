@@ -2,7 +2,6 @@
 #include "bits.h"
 #include "headers.h"
 #include "path.h"
-#include "path_write.h"
 
 #define FLOW_LABEL_MASK 0xFFFFFu
 #define VLAN_PCP_SHIFT	13

@@ -221,4 +221,12 @@ uint16_t flow_label_to_sport(uint32_t flow_label);
 /** @return the largest IB MTU that fits Ethernet MTU @p eth_mtu (GID-09), 0 if none does. */
 uint32_t mtu_of_ethernet(uint32_t eth_mtu);
 
+/** @return @p sum folded to 16 bits, as in the IPv4 checksum. */
+static inline uint16_t path_csum_fold(uint32_t sum)
+{
+	sum = (sum & 0xFFFF) + (sum >> 16);
+	sum = (sum & 0xFFFF) + (sum >> 16);
+	return (uint16_t)sum;
+}
+
 #endif

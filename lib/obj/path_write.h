@@ -10,14 +10,6 @@
 #include "headers.h"
 #include "path.h"
 
-/** @return @p sum folded to 16 bits, as in the IPv4 checksum. */
-static inline uint16_t path_csum_fold(uint32_t sum)
-{
-	sum = (sum & 0xFFFF) + (sum >> 16);
-	sum = (sum & 0xFFFF) + (sum >> 16);
-	return (uint16_t)sum;
-}
-
 /** Bytes of path.hdr that IPv4 may use. */
 #define PATH_HDR_IP4 48u
 _Static_assert(ETH_HLEN + VLAN_HLEN + IP4_HLEN + UDP_HLEN <= PATH_HDR_IP4, "up to UDP");

@@ -2,10 +2,10 @@
 /* The Destination Options header of a Fast CNP (RFC 8200 4.2, 4.6), and frames that contain one. */
 #include "bits.h"
 #include "fast_cnp.h"
-#include "frame.h"
 #include "headers.h"
 #include "icrc.h"
 #include "opcode.h"
+#include "pkt.h"
 
 /* Offsets in the header and in an option. */
 enum {

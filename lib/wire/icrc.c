@@ -4,9 +4,9 @@
 #include <sys/auxv.h>
 #endif
 #include "bits.h"
-#include "frame.h"
 #include "headers.h"
 #include "icrc_impl.h"
+#include "pkt.h"
 
 /* --- selection --------------------------------------------------------------------------- */
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <rte_lcore.h>
-#include "capture_ring.h"
+#include "capture_impl.h"
 #include "worker_impl.h"
 
 /* Populated here, so that no worker waits for the kernel to find a page. */

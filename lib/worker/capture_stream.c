@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <rte_cycles.h>
-#include "capture_ring.h"
+#include "capture_impl.h"
 #include "inject.h"
 #include "pcapng.h"
 #include "worker_impl.h"

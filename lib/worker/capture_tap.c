@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The workers' side of captures: part of the poll loop, reached only while there is a capture. */
 #include <rte_cycles.h>
-#include "capture_ring.h"
+#include "capture_impl.h"
 #include "frame.h"
 #include "qp.h"
 #include "txd.h"

@@ -7,10 +7,12 @@
 #include <unistd.h>
 #include <sys/resource.h>
 #include <rte_lcore.h>
+#include "arguments.h"
 #include "bench.h"
 #include "daemon.h"
 #include "eal.h"
 #include "host.h"
+#include "option_table.h"
 #include "pacing.h"
 #include "qp.h"
 #include "qp_table.h"

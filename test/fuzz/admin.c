@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "oracle.h"
 #include "raw.h"
 #include "session/sessions.h"

@@ -6,7 +6,8 @@
 #include <unistd.h>
 #include "admin/admin.h"
 #include "cm/connections.h"
-#include "config/parts.h"
+#include "cm/manager.h"
+#include "config/ctl_parts.h"
 #include "loop/loop.h"
 #include "mr.h"
 #include "oracle.h"

@@ -5,12 +5,13 @@
 The layers hold: with the very flags that the build compiles a layer with, a header of a higher layer
 is not found and one of a lower layer is. Low to high, as lib/meson.build lists them.
 
+So do the rooms of lib/ctl, low to high as lib/ctl/meson.build lists them; none calls what a higher one
+defines, either.
+
 Headers stay small: how many others each includes is limited, and printed.
 
-So do the rooms of lib/ctl, low to high as lib/ctl/meson.build lists them: none includes a header of a
-higher one, none calls what a higher one defines, and no header includes itself by way of others.
+No module, a source and its header, includes itself by way of others.
 """
-import graphlib
 import json
 import re
 import shlex
@@ -31,14 +32,16 @@ CTL = ROOT / 'lib/ctl'
 ROOM_MAX = 32   # sources and headers: beyond it nobody finds anything
 DIRECT_MAX, TOTAL_MAX = 8, 15    # how many headers of ours one may include: itself, and with theirs
 SEEN_MAX = 14.5   # how many of them a source sees, on average
+# Folder -> how many of its modules may include each other in a circle; elsewhere none may.
+CIRCLES = {'lib/core': 32, 'app/console': 2, 'app/rocid': 2, 'app/rocilab': 4, 'app/rociperf': 3}
 
 
 def flags(build):
-    """layer -> the include options of one of its files"""
+    """layer, or ctl/room -> the include options of one of its files"""
     found = {}
     for entry in json.loads((build / 'compile_commands.json').read_text()):
-        layer = re.search(r'\.\./lib/(\w+)/[^/]+\.c$', entry['file'])
-        if layer:
+        layer = re.search(r'\.\./lib/(\w+|ctl/\w+)/[^/]+\.c$', entry['file'])
+        if layer and entry['output'].startswith(f'lib/{layer.group(1)}/'):
             words = shlex.split(entry['command'])
             found[layer.group(1)] = [w for w in words if re.match('-(I|isystem)', w)] + \
                 [f'-iquote{words[i + 1]}' for i, w in enumerate(words) if w == '-iquote']
@@ -52,14 +55,8 @@ def compiles(build, options, header):
 
 def rooms():
     """lowest first; what is in no room is above them all"""
-    return re.findall(r"^subdir\('(\w+)'\)", (CTL / 'meson.build').read_text(), re.M) + ['.']
-
-
-def includes():
-    """path below lib/ctl -> the headers of rooms that it includes"""
-    files = [*CTL.glob('*.[ch]'), *CTL.glob('*/*.[ch]')]
-    return {str(f.relative_to(CTL)): [h for h in re.findall(r'^#include "([^"]+)"', f.read_text(), re.M)
-                                      if (CTL / h).exists()] for f in files}
+    listed = re.search(r"^ctl_rooms = \[([^]]+)\]", (CTL / 'meson.build').read_text(), re.M)
+    return re.findall(r"'(\w+)'", listed.group(1)) + ['.']
 
 
 def symbols(archive):
@@ -69,19 +66,16 @@ def symbols(archive):
     return {w[2] for w in words if len(w) == 3}, {w[1] for w in words if len(w) == 2 and w[0] == 'U'}
 
 
-def wrong_includes(order):
-    found = includes()
-    for path, headers in sorted(found.items()):
-        own = order.index(str(Path(path).parent))
-        for header in headers:
-            if order.index(str(Path(header).parent)) > own:
-                yield f'{path} includes {header} of a higher room'
-    try:
-        graphlib.TopologicalSorter({p: h for p, h in found.items() if p.endswith('.h')}).prepare()
-    except graphlib.CycleError as e:
-        yield f'headers include each other: {" ".join(e.args[1])}'
+def wrong_rooms(build, options, order):
+    """Each finds a header of its own and of the room below, and none of those above."""
+    header = {r: f'{r}/{min((CTL / r).glob("*.h")).name}' for r in order[:-1]}
+    for i, room in enumerate(order[:-1]):
+        for other in order[max(i - 1, 0):-1]:
+            allowed = order.index(other) <= i
+            if compiles(build, options[f'ctl/{room}'], header[other]) != allowed:
+                yield f'lib/ctl/{room} {"cannot" if allowed else "can"} include {header[other]}'
     for room in order:
-        n = sum(str(Path(p).parent) == room for p in found)
+        n = len([*(CTL / room).glob('*.[ch]')])
         if n > ROOM_MAX:
             yield f'lib/ctl/{room} has {n} files, more than {ROOM_MAX}: part it'
 
@@ -132,11 +126,36 @@ def wrong_headers():
             yield f'{h.relative_to(ROOT)} includes {len(found[h])} headers, {total[h]} with theirs: part it'
 
 
+def modules(found):
+    """module, which NAME_impl.h belongs to, too -> those whose headers it includes"""
+    def of(path):
+        return str(path.relative_to(ROOT).with_suffix('')).removesuffix('_impl')
+    parts = {}
+    for path, headers in found.items():
+        parts.setdefault(of(path), set()).update(of(h) for h in headers)
+    return parts
+
+
+def circles(parts):
+    """The sets of modules that reach each other."""
+    reached = {m: reach(parts, m, set()) for m in parts}
+    mutual = {frozenset(n for n in reached[m] if m in reached.get(n, ())) for m in parts if m in reached[m]}
+    return sorted(sorted(c) for c in mutual if len(c) > 1)
+
+
+def wrong_circles():
+    for circle in circles(modules(project_headers())):
+        folder = str(Path(circle[0]).parent)
+        if len(circle) > CIRCLES.get(folder, 1):
+            yield f'{len(circle)} modules include each other: {" ".join(circle)}'
+
+
 def main():
     build = Path(sys.argv[1])
     options = flags(build)
     bad = 0
-    for wrong in [*wrong_headers(), *wrong_includes(rooms()), *wrong_calls(build, rooms())]:
+    for wrong in [*wrong_headers(), *wrong_circles(), *wrong_rooms(build, options, rooms()),
+                  *wrong_calls(build, rooms())]:
         print(f'layers: {wrong}')
         bad += 1
     for layer in PURE:

@@ -7,7 +7,9 @@
 #ifndef ROCI_FAULT_H
 #define ROCI_FAULT_H
 
-#include "roci.h"
+#ifndef ROCI_H
+#error "include roci.h"
+#endif
 
 #ifdef __cplusplus
 extern "C" {

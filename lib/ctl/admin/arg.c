@@ -7,7 +7,7 @@
 #include "admin/arg.h"
 #include "bits.h"
 #include "cc.h"
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "inject.h"
 #include "net/net.h"
 #include "number.h"

@@ -10,7 +10,7 @@
 #include "admin/stream.h"
 #include "bits.h"
 #include "capture.h"
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "list.h"
 #include "loop/loop.h"
 #include "net/net.h"

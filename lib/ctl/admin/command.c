@@ -17,6 +17,8 @@
 #include "show/show.h"
 #include "text/row.h"
 
+static const struct admin_command *row_at(unsigned i);
+
 #define SHOW(...) ((const struct document_section *const[]){__VA_ARGS__, NULL})
 
 /* Lists the next command that begins with LINE, or of all commands. */
@@ -24,7 +26,7 @@ static bool next_command(
 	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
 	struct row row;
-	const struct admin_command *c = admin_command_at(at->index++);
+	const struct admin_command *c = row_at(at->index++);
 
 	if (!c)
 		return false;
@@ -43,6 +45,23 @@ static bool is_asked_for(const struct argument arg[], const json_t *element)
 
 static const struct document_section show_commands = {
 	.name = "commands", .next = next_command, .keep = is_asked_for};
+
+static bool next_argument(
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
+{
+	return complete_argument(row_at, arg, at, element);
+}
+
+static const struct document_section show_arguments = {.name = "arguments", .next = next_argument};
+
+static bool next_completion(
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
+{
+	return complete_next(row_at, ctl, arg, at, element);
+}
+
+static const struct document_section show_completions = {
+	.name = "completions", .next = next_completion, .keep = complete_keep};
 
 /* If you add a command, add it to doc/man/rocictl.1, too. For the syntax of forms see admin/form.h.
  */
@@ -181,7 +200,7 @@ static const struct admin_command table[] = {
 		SHOW(&show_completions)},
 };
 
-const struct admin_command *admin_command_at(unsigned i)
+static const struct admin_command *row_at(unsigned i)
 {
 	return i < ARRAY_SIZE(table) ? &table[i] : NULL;
 }

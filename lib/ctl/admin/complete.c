@@ -2,7 +2,6 @@
 #include "admin/complete.h"
 #include <stdio.h>
 #include <string.h>
-#include "admin/command.h"
 #include "admin/form.h"
 #include "admin/inject_qp.h"
 #include "limits.h"
@@ -74,12 +73,12 @@ static bool find_place(struct ctl *ctl, const char *form, const struct typed *t,
 
 /* @return whether a row before row @p n offers the same word as @p p: "show" begins many. */
 static bool offered_before(
-	struct ctl *ctl, unsigned n, const struct typed *t, const struct place *p)
+	admin_table row, struct ctl *ctl, unsigned n, const struct typed *t, const struct place *p)
 {
 	for (unsigned i = 0; i < n; i++) {
 		struct place q;
 
-		if (find_place(ctl, admin_command_at(i)->form, t, &q) && q.part == p->part &&
+		if (find_place(ctl, row(i)->form, t, &q) && q.part == p->part &&
 			admin_word_is(&q.word, &p->word, false))
 			return true;
 	}
@@ -211,19 +210,18 @@ static bool next_of_row(struct ctl *ctl, const struct admin_command *c, struct t
 }
 
 /* at->asker: the row of the table; the rest is next_of_row()'s. */
-static bool next_completion(
-	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
+bool complete_next(admin_table row, struct ctl *ctl, const struct argument arg[],
+	struct document_cursor *at, json_t **element)
 {
 	const struct admin_command *c;
 	struct typed t;
 	struct place p;
 
-	for (; (c = admin_command_at(at->asker));
-		*at = (struct document_cursor){.asker = at->asker + 1}) {
+	for (; (c = row(at->asker)); *at = (struct document_cursor){.asker = at->asker + 1}) {
 		take_apart(&t, arg[0].word);
 		if (t.words.more || !find_place(ctl, c->form, &t, &p))
 			continue;
-		if (!at->index && offered_before(ctl, at->asker, &t, &p))
+		if (!at->index && offered_before(row, ctl, at->asker, &t, &p))
 			continue;
 		if (next_of_row(ctl, c, &t, &p, at, element))
 			return true;
@@ -231,7 +229,7 @@ static bool next_completion(
 	return false;
 }
 
-static bool completes(const struct argument arg[], const json_t *element)
+bool complete_keep(const struct argument arg[], const json_t *element)
 {
 	const char *word = json_string_value(json_object_get(element, "word"));
 	struct typed t;
@@ -240,17 +238,14 @@ static bool completes(const struct argument arg[], const json_t *element)
 	return word && !strncmp(word, t.last.at, t.last.len);
 }
 
-const struct document_section show_completions = {
-	.name = "completions", .next = next_completion, .keep = completes};
-
 /* --- help ------------------------------------------------------------------------------- */
 
 /* @return whether a command that `help` lists for @p line has an argument of @p kind. */
-static bool is_used(const struct admin_arg_kind *kind, const char *line)
+static bool is_used(admin_table row, const struct admin_arg_kind *kind, const char *line)
 {
 	const struct admin_command *c;
 
-	for (unsigned i = 0; (c = admin_command_at(i)); i++) {
+	for (unsigned i = 0; (c = row(i)); i++) {
 		const char *form = c->form;
 		struct admin_word word;
 		enum admin_part part;
@@ -264,28 +259,26 @@ static bool is_used(const struct admin_arg_kind *kind, const char *line)
 }
 
 /* at->index: of the kinds. */
-static bool next_argument(
-	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
+bool complete_argument(
+	admin_table row, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
-	struct row row;
+	struct row out;
 	const struct admin_arg_kind *kind;
 	char choices[ADMIN_VALUE_MAX * 2] = "";
 	size_t len = 0;
 
 	do
 		kind = admin_arg_kind_at(at->index++);
-	while (kind && !is_used(kind, arg[0].word));
+	while (kind && !is_used(row, kind, arg[0].word));
 	if (!kind)
 		return false;
 	for (unsigned i = 0; kind->choices && kind->choices[i] && len < sizeof(choices); i++)
 		len += (size_t)snprintf(choices + len, sizeof(choices) - len, "%s%s",
 			len ? " | " : "", kind->choices[i]);
-	row_begin(&row);
-	put_text(&row, "argument", kind->name);
-	put_text(&row, "is", kind->help);
-	put_text(&row, "values", choices);
-	*element = row_end(&row);
+	row_begin(&out);
+	put_text(&out, "argument", kind->name);
+	put_text(&out, "is", kind->help);
+	put_text(&out, "values", choices);
+	*element = row_end(&out);
 	return true;
 }
-
-const struct document_section show_arguments = {.name = "arguments", .next = next_argument};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "admin/inject_qp.h"
 #include <errno.h>
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "inject.h"
 #include "refuse.h"
 #include "session/handles.h"

@@ -7,7 +7,7 @@
 #include "admin/admin.h"
 #include "admin/command.h"
 #include "admin/server.h"
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "list.h"
 #include "loop/listen.h"
 #include "loop/loop.h"
@@ -16,6 +16,7 @@
 #include "session/recv_fds.h"
 #include "session/server.h"
 #include "session/sessions.h"
+#include "text/document.h"
 
 #define MODE_DEFAULT 0600u
 

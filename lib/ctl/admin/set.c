@@ -4,7 +4,7 @@
 #include "abi_names.h"
 #include "admin/set.h"
 #include "bits.h"
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "core.h"
 #include "qp.h"
 #include "refuse.h"

@@ -4,7 +4,7 @@
 #include "admin/admin.h"
 #include "admin/form.h"
 #include "admin/stream.h"
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "refuse.h"
 
 static bool has_option(int fd, int option, int wanted)

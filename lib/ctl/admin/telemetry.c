@@ -11,11 +11,12 @@
 #include "admin/command.h"
 #include "admin/telemetry.h"
 #include "bits.h"
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "list.h"
 #include "loop/loop.h"
 #include "number.h"
 #include "refuse.h"
+#include "text/document.h"
 
 /** A question of one of DPDK's threads; on that thread's stack, protected by the lock. */
 struct question {

@@ -11,7 +11,7 @@
 #include "admin/admin.h"
 #include "admin/stream.h"
 #include "admin/traces.h"
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "core.h"
 #include "list.h"
 #include "loop/loop.h"

@@ -5,7 +5,7 @@
 #include "bits.h"
 #include "cm/connections.h"
 #include "cm/id.h"
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "net/net.h"
 #include "refuse.h"
 #include "session/message.h"

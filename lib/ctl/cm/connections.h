@@ -15,9 +15,8 @@
 #include "session/handles.h"
 #include "wheel.h"
 
+struct cm_id;
 struct ctl;
-struct session;
-struct session_ops;
 
 /** The backlog of a program that specifies none, and the maximum: a peer and a user may have as
  *  many requests unanswered, see cm_half_room() and CM_REQUEST_MAX. */
@@ -47,31 +46,5 @@ struct connections {
 	struct cm_id *fresh;	 /* the new connection */
 	struct cm_id *withdrawn; /* the connection whose request is taken back before it was read */
 };
-
-/** @return a struct without connections, or NULL. */
-struct connections *connections_create(struct ctl *ctl);
-
-/** Takes QP1 of all ports.  @return 0 or a negative errno with a sentence. */
-int connections_open(struct connections *all, char why[ABI_SENTENCE_MAX]);
-
-/** Releases QP1; call it before the sessions end. NULL is harmless. */
-void connections_close(struct connections *all);
-
-/** Frees @p all; call it after the sessions have ended. NULL is harmless. */
-void connections_destroy(struct connections *all);
-
-/** @return milliseconds until it must be called again, -1: never. */
-int connections_poll(struct ctl *ctl);
-
-/** Gives some ids the answers of the kernel to their RESOLVE_ADDR; call it after neigh_poll().
- *  @return whether there are more. */
-bool lookups_poll(struct ctl *ctl);
-
-/** The GID table of port @p port has changed: connections_poll() notifies ids whose address no
- *  longer exists. */
-void connections_addresses_changed(struct ctl *ctl, uint32_t port);
-
-/** For sessions_init(): the commands of verbs and of the communication manager. */
-extern const struct session_ops connection_ops;
 
 #endif

@@ -7,7 +7,7 @@
 #include "bits.h"
 #include "cm/connections.h"
 #include "cm/id.h"
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "loop/loop.h"
 #include "refuse.h"
 #include "session/job.h"

@@ -7,7 +7,7 @@
 #include "cm/connections.h"
 #include "cm/events.h"
 #include "cm/id.h"
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "refuse.h"
 #include "session/failures.h"
 #include "session/quota.h"

@@ -8,10 +8,9 @@
 #include <unistd.h>
 #include "abi_ring.h"
 #include "abi_wqe.h"
-#include "cm/connections.h"
 #include "cm/gsi.h"
 #include "cm/gsi_impl.h"
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "headers.h"
 #include "net/net.h"
 #include "qp.h"
@@ -59,7 +58,7 @@ static void replied(struct session *s, const struct abi_msg *msg, const struct r
 
 	if (!msg->status)
 		memcpy(&out, r->body, sizeof(out));
-	gsi_resolved(&s->ctl->connections->gsi, msg->seq, msg->status, out.handle);
+	gsi_resolved(s->replied_arg, msg->seq, msg->status, out.handle);
 }
 
 static int hello(struct gsi *g, struct reply *r)
@@ -82,6 +81,7 @@ static int hello(struct gsi *g, struct reply *r)
 			g->session = all->session[i];
 	g->session->own = true;
 	g->session->replied = replied;
+	g->session->replied_arg = g;
 	err = ask(g, ABI_HELLO, &body, sizeof(body), -1, r);
 	close_fds(r);
 	return err;

@@ -6,7 +6,7 @@
 #include "abi_wqe.h"
 #include "cm/gsi.h"
 #include "cm/gsi_impl.h"
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "net/net.h"
 #include "qp.h"
 #include "session/message.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 #include "cm/connections.h"
 #include "cm/id.h"
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "headers.h"
 #include "mcast.h"
 #include "refuse.h"

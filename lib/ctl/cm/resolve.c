@@ -6,7 +6,7 @@
 #include "bits.h"
 #include "cm/connections.h"
 #include "cm/id.h"
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "headers.h"
 #include "loop/loop.h"
 #include "mcast.h"

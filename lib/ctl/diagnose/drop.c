@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "abi_names.h"
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "diagnose/diagnosis.h"
 #include "drop_log.h"
 #include "headers.h"

@@ -10,7 +10,7 @@
 #include "bits.h"
 #include "cause.h"
 #include "clock.h"
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "diagnose/diagnosis.h"
 #include "drop_log.h"
 #include "qp.h"

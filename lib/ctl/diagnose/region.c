@@ -2,7 +2,7 @@
 /* Explains what is wrong with a key: which region it names, its owner, and the requested access. */
 #include <inttypes.h>
 #include "bits.h"
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "diagnose/diagnosis.h"
 #include "mr.h"
 #include "qp.h"

@@ -12,7 +12,7 @@
 #include "abi_wqe.h"
 #include "bits.h"
 #include "cause.h"
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "diagnose/diagnosis.h"
 #include "drop_log.h"
 #include "headers.h"

@@ -3,7 +3,7 @@
 #include <stdatomic.h>
 #include "abi_ctl.h"
 #include "abi_ring.h"
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "core.h"
 #include "limits.h"
 #include "qp.h"

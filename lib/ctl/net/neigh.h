@@ -22,6 +22,15 @@ struct rtnl;
 /** @param err  0 and a MAC, or -EHOSTUNREACH or -ETIMEDOUT and a sentence. */
 typedef void (*neigh_done)(struct neigh_query *q, int err, const char *why);
 
+/** The key of a destination (verbs/dest.h); no padding. */
+struct dest_key {
+	uint32_t port; /* index */
+	uint32_t sgid; /* index into its GID table */
+	uint8_t dgid[16];
+	uint8_t given[6]; /* MAC of a group or from the application; zeroes: look it up */
+	uint8_t zero[2];
+};
+
 /** One unfinished resolution; its memory is the caller's. */
 struct neigh_query {
 	struct list node;

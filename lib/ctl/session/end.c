@@ -2,7 +2,7 @@
 /* Ends sessions, in turns and in steps. */
 #include <stdlib.h>
 #include <sys/socket.h>
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "list.h"
 #include "net/net.h"
 #include "session/bells.h"

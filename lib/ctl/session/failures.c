@@ -2,7 +2,7 @@
 #include "session/failures.h"
 #include "session/ids.h"
 #include <stdlib.h>
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "loop/loop.h"
 
 struct failures *failures_create(const struct failure_ops *ops)

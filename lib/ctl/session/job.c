@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "session/job.h"
 #include "session/session.h"
 #include "session/sessions.h"

@@ -6,7 +6,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include "bits.h"
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "refuse.h"
 #include "session/quota.h"
 #include "session/session.h"

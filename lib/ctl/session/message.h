@@ -6,6 +6,7 @@
 #ifndef SESSION_MESSAGE_H
 #define SESSION_MESSAGE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "abi_ctl.h"
@@ -41,5 +42,9 @@ void reply_body(struct reply *r, const void *body, size_t len);
 
 /** Sends @p fd with the reply and then closes it. */
 void reply_fd(struct reply *r, int fd);
+
+/** Sends @p msg with the body and the descriptors of @p r to socket @p fd.
+ *  @return false if the kernel did not accept the message. */
+bool message_send(int fd, const struct abi_msg *msg, const struct reply *r);
 
 #endif

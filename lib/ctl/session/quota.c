@@ -4,7 +4,7 @@
 #include <string.h>
 #include "bits.h"
 #include "config/capacity.h"
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "refuse.h"
 #include "session/account.h"
 #include "session/quota.h"

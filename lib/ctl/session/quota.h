@@ -16,21 +16,11 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/socket.h>
 #include "config/config.h"
-#include "list.h"
 
-struct account;
+struct quota;
 struct reaped;
 struct session;
-
-struct quota {
-	struct ctl_limits limits;     /* none is 0 */
-	uint64_t capacity[CTL_KINDS]; /* of the daemon; UINT64_MAX: unlimited */
-	uint64_t used[CTL_KINDS];     /* by all accounts */
-	uint64_t retired[CTL_KINDS];  /* likewise */
-	struct list accounts;
-};
 
 /** An amount of one kind. */
 struct charge {

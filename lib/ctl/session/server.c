@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "loop/listen.h"
 #include "refuse.h"
 #include "session/reaper.h"

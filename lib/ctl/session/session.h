@@ -43,6 +43,7 @@ struct session {
 	/* if `own`: receives deferred replies, which would otherwise fill the socket and end the
 	 * session */
 	void (*replied)(struct session *s, const struct abi_msg *msg, const struct reply *r);
+	void *replied_arg;					 /* for `replied` */
 	bool greeted;						 /* HELLO done */
 	char program[sizeof(((struct abi_hello *)0)->name) + 1]; /* name from its HELLO */
 	uint64_t since_ms;
@@ -72,6 +73,9 @@ struct session {
 /** Starts to serve the connection @p fd, and closes it if that fails.
  *  @return 0 or a negative errno. */
 int session_open(struct ctl *ctl, int fd);
+
+/** Reads and executes one request of the session that @p w belongs to. */
+void session_ready(struct watch *w);
 
 /** Sets up the region, doorbells and async channel of @p s, for its HELLO.
  *  @return 0, or a negative errno with a sentence. */

@@ -9,12 +9,12 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "config/config.h"
 #include "hash.h"
 #include "limits.h"
 #include "list.h"
 #include "loop/loop.h"
 #include "session/notifier.h"
-#include "session/quota.h"
 
 struct ctl;
 struct reaper;
@@ -35,6 +35,15 @@ struct session_ops {
 	bool (*release_some)(struct session *s);
 	/** Memory of @p mapping faulted.  @return its session if that must end, or NULL. */
 	struct session *(*mr_faulted)(void *mapping);
+};
+
+/** The charges of all users. */
+struct quota {
+	struct ctl_limits limits;     /* none is 0 */
+	uint64_t capacity[CTL_KINDS]; /* of the daemon; UINT64_MAX: unlimited */
+	uint64_t used[CTL_KINDS];     /* by all accounts */
+	uint64_t retired[CTL_KINDS];  /* likewise */
+	struct list accounts;
 };
 
 struct sessions {

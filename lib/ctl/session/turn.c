@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "list.h"
 #include "loop/loop.h"
 #include "session/session.h"

@@ -4,7 +4,7 @@
 #include "bits.h"
 #include "cm/connections.h"
 #include "cm/id.h"
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "session/session.h"
 #include "show/show.h"
 #include "text/row.h"

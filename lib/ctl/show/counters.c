@@ -3,7 +3,7 @@
  * ports. They only rise: "reset counters" does not affect them. */
 #include <string.h>
 #include <rte_ethdev.h>
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "net/net.h"
 #include "port.h"
 #include "show/counters.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "config/config.h"
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "core.h"
 #include "list.h"
 #include "loop/loop.h"

@@ -2,7 +2,7 @@
 /* Problems as documents: failures of QPs, dropped packets, and why one QP failed or waits. */
 #include <stdio.h>
 #include <time.h>
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "core.h"
 #include "diagnose/diagnose.h"
 #include "session/failures.h"

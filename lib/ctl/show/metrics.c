@@ -11,7 +11,7 @@
 #include "bits.h"
 #include "cm/connections.h"
 #include "config/config.h"
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "loop/loop.h"
 #include "net/net.h"
 #include "net/netport.h"

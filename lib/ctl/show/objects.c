@@ -3,7 +3,7 @@
 #include <stdatomic.h>
 #include "abi_names.h"
 #include "config/config.h"
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "loop/loop.h"
 #include "mw.h"
 #include "qp.h"

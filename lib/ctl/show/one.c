@@ -7,7 +7,7 @@
 #include "abi_ring.h"
 #include "bits.h"
 #include "config/config.h"
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "core.h"
 #include "cq.h"
 #include "path.h"

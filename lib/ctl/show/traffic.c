@@ -2,7 +2,7 @@
 /* The PSNs at which each queue pair is: two looks give its packet rate, at no cost to the hot path.
  */
 #include "abi_names.h"
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "pacing.h"
 #include "qp.h"
 #include "session/session.h"

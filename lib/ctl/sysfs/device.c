@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "net/net.h"
 #include "sysfs/sysfs.h"
 #include "sysfs/tree.h"

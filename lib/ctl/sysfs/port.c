@@ -3,7 +3,7 @@
 #include <net/if.h>
 #include <stdio.h>
 #include <string.h>
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "headers.h"
 #include "link_rate.h"
 #include "net/net.h"

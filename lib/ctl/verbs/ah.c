@@ -8,7 +8,7 @@
 #include <string.h>
 #include "ah.h"
 #include "bits.h"
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "core.h"
 #include "mcast.h"
 #include "net/gids.h"

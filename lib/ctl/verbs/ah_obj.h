@@ -13,12 +13,12 @@
 #include "net/gids.h"
 #include "net/neigh.h"
 #include "path.h"
-#include "verbs/dest.h"
 
 struct ctl;
 struct session;
 
 struct ah;
+struct dest;
 struct pd;
 
 struct ah_obj {

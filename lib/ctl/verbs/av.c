@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 #include "config/config.h"
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "headers.h"
 #include "mcast.h"
 #include "net/congestion.h"

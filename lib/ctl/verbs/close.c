@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Releases the objects of a session, in steps (session/end.c). */
 #include <stdlib.h>
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "core.h"
 #include "list.h"
 #include "session/handles.h"

@@ -6,7 +6,7 @@
 #include "abi_ring.h"
 #include "abi_wqe.h"
 #include "bits.h"
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "core.h"
 #include "core_command.h"
 #include "cq.h"

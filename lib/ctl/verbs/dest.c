@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "core.h"
 #include "hash.h"
 #include "headers.h"

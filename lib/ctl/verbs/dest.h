@@ -14,7 +14,6 @@
 #include <stdint.h>
 #include "list.h"
 #include "net/neigh.h"
-#include "path.h"
 #include "wheel.h"
 
 struct ah_obj;
@@ -24,15 +23,6 @@ struct hash_seed;
 struct qp_obj;
 
 #define DEST_BUCKETS 1024u
-
-/** The key of an entry; no padding. */
-struct dest_key {
-	uint32_t port; /* index */
-	uint32_t sgid; /* index into its GID table */
-	uint8_t dgid[16];
-	uint8_t given[6]; /* MAC of a group or from the application; zeroes: look it up */
-	uint8_t zero[2];
-};
 
 struct dest {
 	struct list node; /* of dests.bucket[] */

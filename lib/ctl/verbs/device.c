@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "bits.h"
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "core.h"
 #include "limits.h"
 #include "net/gids.h"

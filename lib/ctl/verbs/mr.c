@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "bits.h"
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "refuse.h"
 #include "session/failures.h"
 #include "memory/arena.h"

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "mw.h"
 #include "refuse.h"
 #include "session/handles.h"

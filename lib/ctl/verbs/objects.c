@@ -4,10 +4,11 @@
 #include <sys/eventfd.h>
 #include <stdatomic.h>
 #include "abi_ctl.h"
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "core.h"
 #include "refuse.h"
 #include "tables.h"
+#include "hash.h"
 #include "headers.h"
 #include "limits.h"
 #include "list.h"
@@ -23,21 +24,18 @@
 #include "session/session.h"
 #include "session/sessions.h"
 #include "verbs/cq_obj.h"
-#include "verbs/dest.h"
-#include "verbs/group.h"
 #include "verbs/mr_obj.h"
 #include "verbs/objects.h"
 #include "verbs/qp_obj.h"
 #include "verbs/srq_obj.h"
 #include "worker.h"
 
-int objects_init(struct objects *all, struct ctl *ctl, char why[ABI_SENTENCE_MAX])
+int objects_init(
+	struct objects *all, struct ctl *ctl, struct hash_seed *dests, char why[ABI_SENTENCE_MAX])
 {
 	int err;
 
 	all->ctl = ctl;
-	dests_init(all->dests);
-	groups_init(all->groups);
 	handles_init(&all->pds, PD_MAX);
 	handles_init(&all->xrcds, XRCD_MAX);
 	handles_init(&all->ahs, AH_MAX);
@@ -53,7 +51,7 @@ int objects_init(struct objects *all, struct ctl *ctl, char why[ABI_SENTENCE_MAX
 	if (!err)
 		err = random_bytes(all->keys.part, sizeof(all->keys.part));
 	if (!err)
-		err = random_bytes(all->dests->seed, sizeof(*all->dests->seed));
+		err = random_bytes(dests, sizeof(*dests));
 	if (!err)
 		err = random_bytes(&ctl->dp->mcasts->seed, sizeof(ctl->dp->mcasts->seed));
 	if (!err)

@@ -18,6 +18,7 @@ struct ctl;
 struct dests;
 struct event_source;
 struct groups;
+struct hash_seed;
 struct huge;
 struct migration;
 struct mr_obj;
@@ -42,8 +43,10 @@ struct objects {
 };
 
 /** Prepares @p all, which starts as zeroes.  @return 0, or a negative errno with a sentence; call
- *  objects_destroy() in either case. */
-int objects_init(struct objects *all, struct ctl *ctl, char why[ABI_SENTENCE_MAX]);
+ *  objects_destroy() in either case.
+ *  @param dests  receives the seed of the destinations */
+int objects_init(
+	struct objects *all, struct ctl *ctl, struct hash_seed *dests, char why[ABI_SENTENCE_MAX]);
 
 /** Frees @p all, once no object is left. */
 void objects_destroy(struct objects *all);

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "core.h"
 #include "net/net.h"
 #include "net/netport.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 #include "abi_names.h"
 #include "bits.h"
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "core.h"
 #include "flow.h"
 #include "net/gids.h"

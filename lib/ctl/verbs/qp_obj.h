@@ -13,14 +13,15 @@
 #include "flow.h"
 #include "list.h"
 #include "net/gids.h"
+#include "net/neigh.h"
 #include "session/notifier.h"
 #include "session/shm.h"
-#include "verbs/dest.h"
 
 struct ctl;
 struct session;
 
 struct cq_obj;
+struct dest;
 struct inject;
 struct no_queue;
 struct pd;

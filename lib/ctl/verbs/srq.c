@@ -7,7 +7,7 @@
 #include "abi_ring.h"
 #include "abi_wqe.h"
 #include "bits.h"
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "refuse.h"
 #include "session/handles.h"
 #include "session/ids.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "bits.h"
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "refuse.h"
 #include "session/handles.h"
 #include "session/quota.h"

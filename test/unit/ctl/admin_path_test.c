@@ -13,7 +13,7 @@
 #include <cmocka.h>
 #include "admin/command.h"
 #include "bits.h"
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "daemon.h"
 #include "headers.h"
 #include "net/congestion.h"
@@ -22,6 +22,7 @@
 #include "net/gids.h"
 #include "qp.h"
 #include "qp_table.h"
+#include "text/document.h"
 #include "verbs/dest.h"
 
 #define V1_EUI64 9 /* of peer_eui64 */

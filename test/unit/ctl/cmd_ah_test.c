@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include "ah.h"
 #include "bits.h"
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "daemon.h"
 #include "headers.h"
 #include "mcast.h"

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "daemon.h"
 #include "mr.h"
 #include "session/session.h"

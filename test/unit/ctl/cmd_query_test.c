@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <unistd.h>
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "core_counters.h"
 #include "daemon.h"
 #include "net/net.h"

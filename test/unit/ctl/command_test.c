@@ -18,7 +18,7 @@
 #include <cmocka.h>
 #include "abi_fault.h"
 #include "bits.h"
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "daemon.h"
 #include "lingering.h"
 #include "patience.h"

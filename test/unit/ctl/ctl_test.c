@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "daemon.h"
 #include "headers.h"
 #include "net/gids.h"

@@ -3,7 +3,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <stdio.h>
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "fixture.h"
 #include "hash.h"
 #include "headers.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include <net/if.h>
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "fixture.h"
 #include "net/rtnl.h"
 #include "patience.h"

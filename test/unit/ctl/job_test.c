@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "daemon.h"
 #include "loop/loop.h"
 #include "patience.h"

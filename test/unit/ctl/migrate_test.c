@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "core.h"
 #include "daemon.h"
 #include "qp.h"

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include "bits.h"
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "session/account.h"
 #include "session/quota.h"
 #include "session/reaper.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "ah.h"
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "daemon.h"
 #include "headers.h"
 #include "loop/loop.h"

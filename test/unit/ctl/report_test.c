@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "daemon.h"
 #include "diagnose/diagnose.h"
 #include "session/failures.h"

@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "caller.h"
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "core.h"
 #include "daemon.h"
 #include "mr.h"

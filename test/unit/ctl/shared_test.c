@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "daemon.h"
 #include "patience.h"
 #include "session/session.h"

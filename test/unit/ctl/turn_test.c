@@ -9,7 +9,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include "bits.h"
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "list.h"
 #include "loop/loop.h"
 #include "session/session.h"

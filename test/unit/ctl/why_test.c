@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include "bits.h"
 #include "cause.h"
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "daemon.h"
 #include "diagnose/diagnosis.h"
 #include "drop_log.h"

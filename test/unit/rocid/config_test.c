@@ -8,9 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "arguments.h"
 #include "bits.h"
 #include "config.h"
-#include "options.h"
+#include "option_table.h"
 #include "worker.h"
 
 static struct options o;

@@ -8,9 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "arguments.h"
 #include "bits.h"
 #include "option_links.h"
-#include "options.h"
+#include "option_table.h"
 
 static struct options o;
 static char why[VALUE_MAX * 2];

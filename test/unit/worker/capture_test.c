@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <cmocka.h>
 #include <rte_cycles.h>
-#include "capture_ring.h"
+#include "capture_impl.h"
 #include "eal_test.h"
 #include "headers.h"
 #include "qp_table.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
- * @file config/parts.h
+ * @file config/ctl_parts.h
  * Connects the parts of the control thread. A library includes the headers of its own part and of
  * those below; from those above it knows only names. Control thread.
  */
-#ifndef CONFIG_PARTS_H
-#define CONFIG_PARTS_H
+#ifndef CONFIG_CTL_PARTS_H
+#define CONFIG_CTL_PARTS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Connects lib/cm to QP1 and to programs: set-up, time, shutdown. */
-#include "cm/connections.h"
+#include "cm/manager.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "bits.h"
+#include "cm/connections.h"
 #include "cm/events.h"
 #include "cm/id.h"
-#include "config/parts.h"
+#include "config/ctl_parts.h"
 #include "loop/loop.h"
 #include "net/net.h"
 #include "refuse.h"

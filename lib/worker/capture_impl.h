@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
- * @file capture_ring.h
+ * @file capture_impl.h
  * The internals of a capture. A ring of bytes connects a worker, the only writer, with the
  * capture's thread, the only reader: consecutive records, each in one piece.
  */
-#ifndef CAPTURE_RING_H
-#define CAPTURE_RING_H
+#ifndef CAPTURE_IMPL_H
+#define CAPTURE_IMPL_H
 
 #include <pthread.h>
 #include "bits.h"
