@@ -428,6 +428,7 @@ static void session__lost(void **state)
 	assert_non_null(g->session);
 	assert_int_not_equal(g->session->number, number);
 	assert_true(g->arrived.fd >= 0);
+	assert_int_equal(g->taken[0], 0); /* of the new ring */
 	send_one(g, gid_peer4, 0);
 	assert_int_equal(work(g, &next), 1);
 	complete(g,
