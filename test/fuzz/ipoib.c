@@ -2,7 +2,8 @@
 /*
  * lib/ipoib against a hostile link and a hostile kernel: datagrams and frames of any bytes, from a
  * few peers, while time passes and address handles are made or not. An input is a series of
- * records, each with the bytes of its packet. Zeroes are what a good peer sends.
+ * records, each with the bytes of its packet. Zeroes are what a good peer sends. The last octet of
+ * an input says what the netdev is: VARIANT_*.
  *
  *   act     ACT_*
  *   b[0]    who: GID and QPN of the sender, or the low octet of a MAC
@@ -13,6 +14,7 @@
  *   b[5]    other than 0: the checksum of ND is not made right
  *   b[6..7] milliseconds that pass
  *
+ * ACT_MAC gives the netdev another MAC, which ends with b[0].
  * ACT_OFFLOAD is a frame that the kernel leaves to be cut (cut.h): b[0] its type, b[1] flags, b[4]
  * and b[5] where its checksum is, b[6..7] the size of its segments. Its segments are put
  * together again as far as that goes (merge.h).
@@ -42,16 +44,41 @@ enum {
 	ACT_ANSWER,
 	ACT_REFUSE,
 	ACT_OFFLOAD,
+	ACT_MAC,
 	ACTS
 };
 
-static const struct ipoib_config own = {
-	.own = {.qpn = 7, .gid = {0xFE, 0x80, [15] = 7}},
-	.mac = {2, 0, 0, 0, 0, 7},
-	.pkey = 0x8001,
-	.scope = IPOIB_SCOPE,
-	.mtu = 2044,
+enum {
+	VARIANT_VLAN = 1,
+	VARIANT_IP4 = 2, /* its GID is an IPv4 address */
 };
+
+static struct ipoib_config own;
+static bool own_ip4;
+
+static void gid_of(uint8_t gid[16], uint8_t last)
+{
+	static const uint8_t ip4[16] = {[10] = 0xFF, 0xFF, 10}, ip6[16] = {0xFE, 0x80};
+
+	memcpy(gid, own_ip4 ? ip4 : ip6, 16);
+	gid[15] = last;
+}
+
+static void be(uint8_t variant)
+{
+	own = (struct ipoib_config){
+		.own.qpn = 7,
+		.mac = {2, 0, 0, 0, 0, 7},
+		.pkey = 0x8001,
+		.scope = IPOIB_SCOPE,
+		.mtu = 2044,
+		.vid = variant & VARIANT_VLAN ? 5 : 0,
+	};
+	own_ip4 = variant & VARIANT_IP4;
+	gid_of(own.own.gid, 7);
+	for (unsigned i = 0; i <= HASH_WORDS; i++)
+		own.seed.factor[i] = 0x9E3779B97F4A7C15ull * (i + 1);
+}
 
 static uint16_t type_of(const struct record *r)
 {
@@ -62,8 +89,10 @@ static uint16_t type_of(const struct record *r)
 
 static struct ipoib_addr sender(const struct record *r)
 {
-	return (struct ipoib_addr){
-		.qpn = 2 + r->b[0] / 8u, .gid = {0xFE, 0x80, [15] = r->b[0] % 8}};
+	struct ipoib_addr a = {.qpn = 2 + r->b[0] / 8u};
+
+	gid_of(a.gid, r->b[0] % 8);
+	return a;
 }
 
 /* As a good peer would: the head of the message, where the bytes are not its own. */
@@ -129,6 +158,22 @@ static void check_dst(const struct ipoib *s, const uint8_t mac[6])
 	MUST(known);
 }
 
+/* The GRH or IP header: to a group, to the netdev, or to another address of its port. */
+static void write_area(uint8_t *area, const struct ipoib_addr *from, uint8_t to)
+{
+	if (own_ip4) {
+		memcpy(area + 32, from->gid + 12, 4);
+		memcpy(area + 36, own.own.gid + 12, 4);
+		area[36] = to ? area[36] : 0xEF;
+		area[37] = to == 6 ? 1 : area[37];
+		return;
+	}
+	memcpy(area + 8, from->gid, 16);
+	memcpy(area + 24, own.own.gid, 16);
+	area[24] = to ? 0xFE : 0xFF;
+	area[25] = to == 6 ? 0 : area[25];
+}
+
 /* Blocks of their own: one octet too far is a report of AddressSanitizer. */
 static void from_wire(
 	struct ipoib *s, const struct record *r, const uint8_t *bytes, uint32_t len, uint64_t now)
@@ -141,10 +186,7 @@ static void from_wire(
 
 	MUST(area);
 	ipoib_addr_put(ll, &from);
-	memcpy(area + 8, from.gid, 16);
-	memcpy(area + 24, own.own.gid, 16);
-	area[24] = r->b[4] ? 0xFE : 0xFF;
-	area[25] = r->b[4] == 6 ? 0 : area[25]; /* another address of the port */
+	write_area(area, &from, r->b[4]);
 	ipoib_header_put(area + IPOIB_GRH_AREA, type_of(r));
 	memcpy(area + IPOIB_GRH_AREA + IPOIB_HLEN, bytes, len);
 	if (!r->b[5])
@@ -152,13 +194,13 @@ static void from_wire(
 	rx = (struct ipoib_rx){.area = area,
 		.len = all - r->b[5] % 8,
 		.src_qp = from.qpn,
-		.vid = r->b[4] == 5,
-		.ip4 = r->b[4] == 4};
+		.vid = (uint16_t)(own.vid + (r->b[4] == 5)),
+		.ip4 = own_ip4 != (r->b[4] == 4)};
 	if (ipoib_from_wire(s, &rx, now, &f)) {
 		check_dst(s, f.at);
 		MUST(f.at >= area && f.at + f.len <= area + all && f.len >= ETH);
 		MUST((f.at[6] & 3) == 2);
-		MUST(!rx.vid && !rx.ip4 && r->b[4] != 6);
+		MUST(rx.vid == own.vid && rx.ip4 == own_ip4 && r->b[4] != 6);
 	}
 	free(area);
 }
@@ -267,12 +309,21 @@ static void let_out(struct ipoib *s, uint64_t now)
 	MUST(ipoib_deadline(s) > now && ipoib_neighs(s) <= NEIGH_MAX);
 }
 
+static void another_mac(struct ipoib *s, const struct record *r)
+{
+	own.mac[5] = r->b[0];
+	ipoib_set_mac(s, own.mac);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct records in = {data, size, 0};
-	struct ipoib *s = ipoib_init(malloc(ipoib_size()), &own);
 	uint64_t now = 10 * IPOIB_RETRY_NS;
 	struct record r;
+	struct ipoib *s;
+
+	be(size ? data[size - 1] : 0);
+	s = ipoib_init(malloc(ipoib_size()), &own);
 
 	for (unsigned i = 0; i < STEPS && records_take(&in, &r); i++) {
 		uint32_t len = record_u16(&r, 2) % 4096;
@@ -285,6 +336,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			from_kernel(s, &r, in.at, len, now);
 		else if (r.act % ACTS == ACT_OFFLOAD)
 			offload(&r, in.at, len);
+		else if (r.act % ACTS == ACT_MAC)
+			another_mac(s, &r);
 		else
 			answer(s, r.act % ACTS == ACT_ANSWER, now);
 		if (r.act % ACTS < ACT_ANSWER || r.act % ACTS == ACT_OFFLOAD) {
