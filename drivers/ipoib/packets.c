@@ -1,12 +1,39 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Packets between the netdev and the queue pair. */
 #include <errno.h>
+#include <stdlib.h>
 #include <unistd.h>
 #include <linux/virtio_net.h>
 #include <sys/uio.h>
 #include "bits.h"
+#include "cut.h"
 #include "inet.h"
+#include "merge.h"
 #include "rib_impl.h"
+
+/* Longest frame that the kernel leaves to the netdev to segment: an IP packet and its Ethernet
+ * header. */
+#define FRAME_MAX (65536u + 64u)
+
+/* The packet thread's. */
+struct rib_frames {
+	struct cut cut;			   /* the frame in `frame` */
+	struct merge merge;		   /* for the kernel */
+	uint32_t held[MERGE_MAX];	   /* receive slots of its pieces */
+	uint32_t spent[RIB_BURST], nspent; /* receive slots whose packets are with the kernel */
+	uint8_t frame[FRAME_MAX];	   /* of the kernel */
+};
+
+struct rib_frames *rib_frames_create(void)
+{
+	return malloc(sizeof(struct rib_frames));
+}
+
+void rib_frames_begin(struct rib_frames *f)
+{
+	f->cut.done = true;
+	f->merge.n = f->nspent = 0;
+}
 
 void rib_netdev_gone(struct rib *r)
 {
@@ -32,31 +59,31 @@ static void put_frame(
 /* Its receive is posted again, with those of other packets of the burst. */
 static void spend(struct rib *r, uint32_t slot)
 {
-	r->spent[r->nspent++] = slot;
+	r->frames->spent[r->frames->nspent++] = slot;
 }
 
 static void flush(struct rib *r)
 {
-	uint32_t n = r->merge.n;
+	uint32_t n = r->frames->merge.n;
 	struct virtio_net_hdr h;
 
 	if (!n)
 		return;
 	if (n > 1)
 		ipoib_count(r->ipoib, IPOIB_MERGED);
-	merge_finish(&r->merge, &h);
-	put_frame(r, &h, r->merge.piece, n);
-	r->merge.n = 0;
+	merge_finish(&r->frames->merge, &h);
+	put_frame(r, &h, r->frames->merge.piece, n);
+	r->frames->merge.n = 0;
 	for (uint32_t i = 0; i < n; i++)
-		spend(r, r->held[i]);
+		spend(r, r->frames->held[i]);
 }
 
 /* @return whether the frame waits in its slot for those that follow. */
 static bool hold(struct rib *r, const struct ipoib_frame *f, uint32_t slot)
 {
-	if (!merge_take(&r->merge, f->at, f->len))
+	if (!merge_take(&r->frames->merge, f->at, f->len))
 		return false;
-	r->held[r->merge.n - 1] = slot;
+	r->frames->held[r->frames->merge.n - 1] = slot;
 	return true;
 }
 
@@ -129,8 +156,8 @@ int rib_from_wire(struct rib *r, uint64_t now)
 		completed(r, &wc[i], &net[i], now);
 	flush(r);
 	search(r, now);
-	rib_post_recvs(r, r->spent, r->nspent);
-	r->nspent = 0;
+	rib_post_recvs(r, r->frames->spent, r->frames->nspent);
+	r->frames->nspent = 0;
 	return n > 0 ? n : 0;
 }
 
@@ -146,17 +173,17 @@ static uint32_t frame_max(struct rib *r)
 static bool read_frame(struct rib *r)
 {
 	struct virtio_net_hdr h;
-	struct iovec iov[] = {{&h, sizeof(h)}, {r->frame, sizeof(r->frame)}};
+	struct iovec iov[] = {{&h, sizeof(h)}, {r->frames->frame, sizeof(r->frames->frame)}};
 	ssize_t len = readv(r->tap, iov, ARRAY_SIZE(iov));
 
 	if (len < 0 && errno == EBADFD)
 		rib_netdev_gone(r);
 	if (len < (ssize_t)sizeof(h))
 		return false;
-	if (!cut_begin(&r->cut, &h, r->frame, (uint32_t)len - (uint32_t)sizeof(h),
+	if (!cut_begin(&r->frames->cut, &h, r->frames->frame, (uint32_t)len - (uint32_t)sizeof(h),
 		    frame_max(r) - ETHER_HLEN)) {
 		ipoib_count(r->ipoib, IPOIB_BAD_OFFLOAD);
-		r->cut.done = true;
+		r->frames->cut.done = true;
 	} else if (h.gso_type) {
 		ipoib_count(r->ipoib, IPOIB_CUT);
 	}
@@ -165,11 +192,11 @@ static bool read_frame(struct rib *r)
 
 static uint32_t next_frame(struct rib *r, uint8_t *slot)
 {
-	uint32_t len = cut_next(&r->cut, slot, frame_max(r));
+	uint32_t len = cut_next(&r->frames->cut, slot, frame_max(r));
 
-	if (!len && !r->cut.done) {
+	if (!len && !r->frames->cut.done) {
 		ipoib_count(r->ipoib, IPOIB_LONG);
-		r->cut.done = true;
+		r->frames->cut.done = true;
 	}
 	return len;
 }
@@ -184,7 +211,7 @@ int rib_from_kernel(struct rib *r, uint64_t now)
 	for (n = 0; n < (int)RIB_BURST && (slot = rib_send_slot(r)); n++) {
 		uint32_t len;
 
-		if (r->cut.done && !read_frame(r))
+		if (r->frames->cut.done && !read_frame(r))
 			break;
 		len = next_frame(r, slot);
 		if (len && ipoib_from_kernel(r->ipoib, slot, len, now, &tx))

@@ -56,8 +56,7 @@ static void begin(struct rib *r)
 	(void)!getrandom(&cfg.seed, sizeof(cfg.seed), 0);
 	ipoib_init(r->ipoib, &cfg);
 	r->open_peers = r->open_groups = 0;
-	r->cut.done = true;
-	r->merge.n = r->nspent = 0;
+	rib_frames_begin(r->frames);
 	r->published = 0;
 	r->failed = r->gone = false;
 	r->hosts.others = r->hosts.n = 0;
@@ -162,7 +161,8 @@ int rib_start(struct rib **out, const struct rib_config *cfg, char *why, unsigne
 	r->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	r->wake_helper = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	r->ipoib = malloc(ipoib_size());
-	err = r->home < 0 || r->wake < 0 || r->wake_helper < 0 || !r->ipoib
+	r->frames = rib_frames_create();
+	err = r->home < 0 || r->wake < 0 || r->wake_helper < 0 || !r->ipoib || !r->frames
 		      ? ENOMEM
 		      : pthread_create(&r->packets, NULL, run, r);
 	if (!err) {
@@ -197,6 +197,7 @@ void rib_destroy(struct rib *r)
 	for (unsigned i = 0; i < RIB_RINGS; i++)
 		rib_jobs_destroy(&r->ring[i]);
 	free(r->ipoib);
+	free(r->frames);
 	free(r);
 }
 

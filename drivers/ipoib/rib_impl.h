@@ -8,10 +8,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 #include <roci.h>
-#include "cut.h"
 #include "ipoib.h"
 #include "jobs.h"
-#include "merge.h"
 #include "rib.h"
 
 #define RIB_BURST  64u
@@ -41,9 +39,6 @@
 /** Pause between attempts to open the session or the netdev. */
 #define RIB_PAUSE_MIN_MS 200
 #define RIB_PAUSE_MAX_MS 6400
-/** Longest frame that the kernel leaves to the netdev to segment: an IP packet and its Ethernet
- * header. */
-#define RIB_FRAME (65536u + 64u)
 
 /** The session and its objects. Owned by the packet thread, except the handles. */
 struct rib_qp {
@@ -112,19 +107,15 @@ struct rib {
 	uint8_t given_mac[6]; /* the port's, when the netdev had it last from here */
 	struct rib_qp q;
 	struct ipoib *ipoib;
-	struct cut cut;			   /* the frame in `frame` */
-	struct merge merge;		   /* for the kernel */
-	uint32_t held[MERGE_MAX];	   /* receive slots of its pieces */
-	uint32_t spent[RIB_BURST], nspent; /* receive slots whose packets are with the kernel */
-	uint8_t frame[RIB_FRAME];	   /* of the kernel */
-	bool failed;			   /* the session or the netdev: begin again */
-	const char *why;		   /* that */
-	uint32_t sessions;		   /* begun so far */
-	bool gone;			   /* the netdev was deleted */
-	bool costly;			   /* the attempt came as far as memory for packets */
-	_Atomic bool helping;		   /* the helper may run */
-	_Atomic bool asked_port; /* events came: the helper compares the port's properties */
-	_Atomic bool outdated;	 /* the helper found that they or the netdev's place are others */
+	struct rib_frames *frames; /* those under way */
+	bool failed;		   /* the session or the netdev: begin again */
+	const char *why;	   /* that */
+	uint32_t sessions;	   /* begun so far */
+	bool gone;		   /* the netdev was deleted */
+	bool costly;		   /* the attempt came as far as memory for packets */
+	_Atomic bool helping;	   /* the helper may run */
+	_Atomic bool asked_port;   /* events came: the helper compares the port's properties */
+	_Atomic bool outdated;	   /* the helper found that they or the netdev's place are others */
 	pthread_mutex_t lock;
 	struct rib_jobs ring[RIB_RINGS];
 	struct rib_hosts hosts;		  /* under lock */
@@ -167,6 +158,12 @@ static inline int rib_next_pause(int before, bool in_vain)
 }
 
 /* packets.c */
+
+/** @return where frames under way are kept, to be freed; NULL: no memory. */
+struct rib_frames *rib_frames_create(void);
+
+/** Forgets them: a session begins. */
+void rib_frames_begin(struct rib_frames *f);
 
 /** Moves a burst of received packets to the kernel. @return how many completions there were. */
 int rib_from_wire(struct rib *r, uint64_t now);
