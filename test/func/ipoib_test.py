@@ -440,9 +440,10 @@ def emulated(lab):
     a.run(f'ip link set rib1 netns {b.pid}')
     wait_for('its session', lambda: counts(r, 1)['up'] and counts(r, 1)['qpn'] != first)
     b.run('ip link set rib1 up')
-    a.run('ip addr add 10.8.0.1/24 dev rib0')
-    b.run('ip addr add 10.8.0.2/24 dev rib1')
-    ping(a, '10.8.0.2', 20)
+    addresses(a, 'rib0', 1)
+    addresses(b, 'rib1', 2)
+    for address in '10.8.0.2', 'fd08::2':
+        ping(a, address, 20)
     transfer(b, a, '10.8.0.2', 1 << 20)
     transfer(a, b, '10.8.0.1', 1 << 20)
     wait_for('its packets', lambda: all(n['rx'] > 500 for n in Lab.ask(r, 'show ipoib')['ipoib']))
