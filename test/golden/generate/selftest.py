@@ -200,7 +200,7 @@ def wrong_results(w):
     request = lambda f: result('accept', op=RC)(f) and fresh(f)
     # Of a wrong GID type or VLAN only the reason tells: without it the frame is a good one.
     drop = lambda f: result('drop_silent')(f) and f['bth_fields']['opcode'] in RC and \
-        not re.search('gid_type|vlan', f['expect']['reason'])
+        not re.search('gid_type|vlan', f['expect']['reason'], re.I)
     nak = result('nak')
     for r, more_of in (('drop_silent', {}), ('nak', {'syndrome': 98}), ('rnr_nak', {'syndrome': 33}),
                        ('cqe_error', {'status': 'LOC_LEN_ERR'}), ('nonsense', {})):
