@@ -12,6 +12,8 @@
 #define COOKIE_AT     (NAME_AT + 8u)
 #define ICRC_AT	      (COOKIE_AT + 8u)
 #define TTL	      64
+#define SPORT_MIN     0xC000u /* UDP-10 */
+#define SPORT_MASK    0x3FFFu
 
 static bool is_ip4(const uint8_t *frame)
 {
@@ -29,16 +31,16 @@ static uint32_t icrc_state(const uint8_t *frame)
 		head_of(frame) - ETH_HLEN + ICRC_AT);
 }
 
-/* Makes the headers of @p out, which are those of another frame, those of a single frame. */
-static void mend_head(uint8_t *out, uint16_t id)
+/* Makes the headers of @p out, which are those of another frame, those of a single frame. The
+ * cookie gives each trial a flow: no offload merges it with what a QP sends, twice. */
+static void mend_head(uint8_t *out, uint64_t cookie, uint16_t id)
 {
 	uint32_t head = head_of(out);
 	uint8_t *ip = out + ETH_HLEN;
 	uint8_t *udp = out + head - UDP_HLEN;
 	uint32_t sum = 0;
 
-	/* A flow of their own: no offload merges them with what the QPs send. */
-	put_be16(udp + UDP_SPORT, UDP_PORT_ROCEV2);
+	put_be16(udp + UDP_SPORT, (uint16_t)(SPORT_MIN | (cookie & SPORT_MASK)));
 	put_be16(udp + UDP_LEN, UDP_HLEN + GSO_TRIAL_PART);
 	put_be16(udp + UDP_CSUM, 0);
 	if (!is_ip4(out)) {
@@ -77,7 +79,7 @@ uint32_t gso_trial_write(
 
 	for (uint16_t i = 0; i < 2; i++) {
 		memcpy(part[i], like, head_of(like));
-		mend_head(part[i], i);
+		mend_head(part[i], cookie, i);
 		len = write_part(part[i], OPCODE_TRIAL, cookie);
 	}
 	gso_begin(&run, part[0], len);
@@ -114,7 +116,7 @@ uint32_t gso_trial_answer(uint8_t out[GSO_TRIAL_MAX], const uint8_t *trial)
 		swap(ip + IP6_SRC, ip + IP6_DST, 16);
 		ip[IP6_HLIM] = TTL;
 	}
-	mend_head(out, 0);
+	mend_head(out, cookie, 0);
 	return write_part(out, OPCODE_ANSWER, cookie);
 }
 

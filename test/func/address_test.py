@@ -28,12 +28,13 @@ ETH_P_ALL = 3
 TSHARK_S = 600  # it reads tens of thousands of frames
 SOL_PACKET, PACKET_AUXDATA = 263, 8
 TP_STATUS_VLAN_VALID = 16
+TRIAL = 0xFE  # and more: what rocid asks a peer's rocid, outside any QP (doc/decisions/0155)
 
 Packet = collections.namedtuple('Packet', 'type tci tclass label hops sport pkey')
 
 
 def parse(frame, tci):
-    """What marks a frame, or None when it is no RoCE. `tci` is the tag that the kernel took off."""
+    """What marks a frame of a QP, or None when it is none. `tci` is the tag that the kernel took off."""
     at = 12
     kind, = struct.unpack_from('!H', frame, at)
     if kind == 0x8100:
@@ -53,6 +54,8 @@ def parse(frame, tci):
     elif dport == 4791:
         bth = udp + 8
     else:
+        return None
+    if frame[bth] >= TRIAL:
         return None
     return Packet(kind, tci, tclass, label, hops, sport, struct.unpack_from('!H', frame, bth + 2)[0])
 

@@ -155,10 +155,12 @@ class Judge:
         return self.flows[key]
 
     def packet(self, p):
-        name = p.op.name if p.op else NOT_RC.get(p.code, hex(p.code))
+        name = p.op.name if p.op else 'TRIAL' if p.trial else NOT_RC.get(p.code, hex(p.code))
         (self.ours if self.is_ours(p) else self.others)[name] += 1
         for rule, sentence in p.faults:
             self.complain(p, rule, sentence)
+        if p.trial:
+            return
         self.ecn(p)
         if not p.op:
             if p.code not in NOT_RC:

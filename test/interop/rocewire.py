@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 UDP_PORT = 4791
 CNP = 0x81
+# Trials of runs of frames (doc/decisions/0155): opcodes for manufacturers, and a name.
+TRIAL, ANSWER, TRIAL_NAME, TRIAL_LEN = 0xFE, 0xFF, b'rocigso1', 32
 EXT_LEN = {'reth': 16, 'aeth': 4, 'imm': 4, 'ieth': 4, 'atomiceth': 28, 'atomicack': 8}
 
 
@@ -75,6 +77,7 @@ class Packet:
     becn: int = 0
     sport: int = 0
     code: int = 0
+    trial: bool = False
     op: Op = None
     se: int = 0
     m: int = 0
@@ -197,6 +200,7 @@ def _bth(p, t):
     if flags & 15:
         p.fault('BTH-02', f'TVer is {flags & 15}')
     p.becn = dqpn >> 30 & 1
+    p.trial = code in (TRIAL, ANSWER) and t[12:20] == TRIAL_NAME
     if dqpn >> 24 & ~(0x40 if code == CNP else 0):
         p.fault('BTH-03', f'FECN, BECN and reserved bits are {dqpn >> 24:#04x}')
     if psn >> 24 & 0x7f:
@@ -229,6 +233,28 @@ def _bth(p, t):
         p.fault('BTH-05', f'pad count {p.pad} with {len(p.payload)} bytes of payload')
     if p.payload and not p.op.payload:
         p.fault('BTH-07', f'{p.op.name} carries {len(p.payload)} bytes of payload')
+
+
+def uncut(f):
+    """@return the frames that a frame is on a wire: one, or the two of a trial, which a capture on the
+    sender's netdev shows before the kernel cuts it."""
+    udp = 14 + {b'\x08\x00': 20, b'\x86\xdd': 40}.get(f[12:14], len(f))
+    parts = [f[at:at + TRIAL_LEN] for at in (udp + 8, udp + 8 + TRIAL_LEN)]
+    if len(f) != udp + 8 + 2 * TRIAL_LEN or any(p[0] != TRIAL or p[12:20] != TRIAL_NAME for p in parts):
+        return [f]
+    frames = []
+    for i, part in enumerate(parts):
+        ip, ports = bytearray(f[14:udp]), f[udp:udp + 4]
+        if len(ip) == 20:
+            number, = struct.unpack_from('!H', ip, 4)
+            struct.pack_into('!H', ip, 2, 28 + TRIAL_LEN)
+            struct.pack_into('!H', ip, 4, number + i & 0xFFFF)
+            struct.pack_into('!H', ip, 10, 0)
+            struct.pack_into('!H', ip, 10, ~_checksum(ip) & 0xFFFF)
+        else:
+            struct.pack_into('!H', ip, 4, 8 + TRIAL_LEN)
+        frames.append(f[:14] + ip + ports + struct.pack('!HH', 8 + TRIAL_LEN, 0) + part)
+    return frames
 
 
 def parse(number, f):

@@ -22,7 +22,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 from judge import Judge
-from rocewire import parse, read_pcap
+from rocewire import parse, read_pcap, uncut
 
 MAX_PRINTED = 20     # complaints of a file
 ORACLE_ALL = 200     # so many frames of a file go through the bitwise oracle, then every
@@ -89,9 +89,16 @@ def path_mtu(packets):
     return None
 
 
+def frames_of(path):
+    """As read_pcap(), and each frame as it is on a wire."""
+    for n, whole, truncated, stamp in read_pcap(path):
+        for frame in uncut(whole):
+            yield n, frame, truncated, stamp
+
+
 def judge_file(path, args, oracle):
     icrc, complaints, packets, corrupt = Icrc(oracle), [], [], 0
-    for n, frame, truncated, stamp in read_pcap(path):
+    for n, frame, truncated, stamp in frames_of(path):
         p = parse(n, frame)
         if not p:
             continue

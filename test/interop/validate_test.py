@@ -96,6 +96,16 @@ def cnp(psn=0, rest=bytes(16), **kw):
     return ours(0x81, psn, rest, **{'tos': 192, 'm': 0, 'b': 1, **kw})
 
 
+def trial(damage=None, **ip):
+    """As a capture on the sender's netdev shows it: two frames of a run, not yet cut."""
+    t = ORACLE.bth(0xFE, 0, 0) + b'rocigso1' + b'12345678'
+    parts = [bytearray(frame(US, PEER, t, ident=i, **ip)) for i in range(2)]
+    if damage is not None:
+        parts[damage][-1] ^= 1
+    head = ORACLE.ip4(US, PEER, 8 + 64, **ip) + ORACLE.udp(0xC123, 64)
+    return bytes(parts[0][:14] + head + parts[0][42:] + parts[1][42:])
+
+
 def reply(index, new):
     frames = good()
     frames[index:index + 1] = new if isinstance(new, list) else [new]
@@ -126,6 +136,13 @@ class Validator(unittest.TestCase):
             f = bytearray(good()[n])
             f[-1] ^= 1
             self.finds(f'frame {n + 1} from', reply(n, bytes(f)))
+
+    def test_trial(self):
+        self.assertEqual(complaints(good() + [trial()], tshark=True), '')
+        for damage in 0, 1:
+            self.assertEqual(complaints(good() + [trial(damage)]).count('the ICRC is wrong'), 1)
+        self.assertIn('TTL is 0', complaints(good() + [trial(ttl=0)]))
+        self.finds('reserved', good() + [ours(0xFE, 0, b'rocigso2' + b'12345678')])
 
     def test_ip(self):
         for rule, change in (('IP4-09', {'flags': 0}), ('IP4-05', {'tos': 2}), ('IP4-12', {'ttl': 0}),

@@ -213,6 +213,29 @@ static void gso_ask__others_see_an_unknown_opcode(void **state)
 	}
 }
 
+static uint16_t port_of(const struct frame *f)
+{
+	assert_int_equal(get_be16(f->b + ETH_HLEN + IP4_HLEN + UDP_DPORT), 4791);
+	return get_be16(f->b + ETH_HLEN + IP4_HLEN + UDP_SPORT);
+}
+
+/* UDP-10; and no offload merges two trials with the frames of one QP. */
+static void gso_trial_write__a_flow_of_its_own(void **state)
+{
+	struct frame f = data(NET_IPV4);
+	struct frame trial, answer;
+	uint16_t head;
+
+	for (uint64_t cookie = 0; cookie < 0x10000; cookie += 0x3333) {
+		trial.len = gso_trial_write(trial.b, f.b, cookie, &head);
+		assert_int_equal(port_of(&trial), 0xC000 | (cookie & 0x3FFF));
+		trial.vnet = (struct virtio_net_hdr){.gso_type = 5, .gso_size = GSO_TRIAL_PART};
+		trial = part_of(&trial, 0);
+		answer.len = gso_trial_answer(answer.b, trial.b);
+		assert_int_equal(port_of(&answer), 0xC000 | (cookie & 0x3FFF));
+	}
+}
+
 /* A copy for another host must not be answered: that host may take no runs. */
 static void gso_ask__only_the_receiver_answers(void **state)
 {
@@ -309,6 +332,7 @@ int main(void)
 		test(gso_ask__runs_after_an_answer),
 		test(gso_ask__a_trial_that_was_cut),
 		test(gso_ask__others_see_an_unknown_opcode),
+		test(gso_trial_write__a_flow_of_its_own),
 		test(gso_ask__only_the_receiver_answers),
 		test(gso_ask__a_cookie_that_was_not_sent),
 		test(gso_trial_read__all_else),
