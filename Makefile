@@ -111,8 +111,8 @@ interop: $(BUILD)/with-tests
 # and SAMPLE of the others, always the same. MUTANTS=faults: all that golden vectors, scenarios or chaos must catch;
 # MUTANTS=rules: all that a unit test must; MUTANTS=NAME: one.
 SINCE ?= HEAD~10
-CHANGED ?= 20
-SAMPLE ?= 15
+CHANGED ?= 15
+SAMPLE ?= 10
 mutants: $(BUILD)/with-tests
 	ninja -C $(BUILD)
 	test/mutants/run --built $(BUILD) $(if $(MUTANTS),$(if $(filter faults rules,$(MUTANTS)),--suite )$(MUTANTS),\

@@ -13,11 +13,10 @@ fail() {
 	exit 1
 }
 
-"$demo" "$build" >"$dir/text" 2>"$dir/err" || fail "the demo failed with status $?"
+"$demo" "$build" --json="$dir/json" >"$dir/text" 2>"$dir/err" || fail "the demo failed with status $?"
 grep -q 'All 30 digests are equal' "$dir/text" || fail "the text does not say that all is well"
 [ -s "$dir/err" ] && fail "it complains although it succeeded"
 
-"$demo" "$build" --json >"$dir/json" 2>"$dir/err" || fail "the demo failed with --json"
 python3 - "$dir/json" <<'END' || fail "the JSON is not what it should be"
 import json, sys
 with open(sys.argv[1]) as file:
@@ -37,9 +36,18 @@ status=$?
 [ $status = 1 ] || fail "one wrong byte, and the demo ends with status $status instead of 1"
 grep -q 'FAILED: perfect link: WRITE of 4 KiB: the digests differ' "$dir/text" ||
 	fail "one wrong byte, and the demo does not say which check failed"
+ROCI_DEMO_CORRUPT=1 "$demo" "$build" --json >"$dir/json" 2>"$dir/err" && fail "... with --json"
+python3 - "$dir/json" <<'END' || fail "one wrong byte, and standard output has no JSON that says so"
+import json, sys
+with open(sys.argv[1]) as file:
+    doc = json.load(file)
+assert doc["ok"] is False and "perfect link: WRITE of 4 KiB: the digests differ" in doc["failures"][0], doc
+END
 
-"$demo" >"$dir/text" 2>"$dir/err"
-[ $? = 2 ] || fail "a missing argument is no usage error"
+for wrong in "" "$build --json=" "$build --json --json" "$build --xml"; do
+	"$demo" $wrong >"$dir/text" 2>"$dir/err"
+	[ $? = 2 ] || fail "'$wrong' is no usage error"
+done
 "$demo" "$dir" >"$dir/text" 2>"$dir/err"
 [ $? = 1 ] && grep -q 'build it first' "$dir/err" || fail "a folder without programs is accepted"
 echo "demo_test: passed"
