@@ -56,8 +56,8 @@ void gso_peers_init(struct gso_peers *p, uint64_t ticks_per_ms);
 
 /**
  * @param frame  an untagged frame that gso_begin() accepted
- * @return the peer that it is sent to, a new one if need be in the place of the one that was not
- * looked for for the longest time; NULL: several receive it, and nobody knows who.
+ * @return the peer that it is sent to; a new one replaces the least recently used. NULL: several
+ * receive it, and they are unknown.
  */
 struct gso_peer *gso_peers_find(struct gso_peers *p, const uint8_t *frame, uint64_t now);
 

@@ -63,7 +63,7 @@ bool gsosock_look(const struct gsosock *s, struct gsosock_frame *f);
 
 /**
  * Reads the frame of @p len bytes that the next slot says is queued, into @p io from its second
- * element on; the first is for this function. Once for each such frame, in any case: also for one
+ * element on; the first is for this function. Must be called once for each such frame, even one
  * that is to be discarded.
  * @return whether it was that frame.
  */

@@ -108,10 +108,10 @@ static void start_due(struct linkemu *l, uint64_t now)
 		start(l);
 }
 
-/* When a packet came that was found at @p now: nobody knows it better than since the port's queue
- * was last seen empty. Of that time the link takes what suits it, the moment in which it falls
- * idle, or a worker that stood still for 60 ms would find all that came meanwhile in one instant,
- * and the queue full. */
+/* When a packet that was found at @p now arrived: all that is known is that it was after the port's
+ * queue was last seen empty. Within that time, the moment at which the link falls idle is assumed.
+ * Otherwise, for a worker that was paused for 60 ms, all packets of that time would arrive at once
+ * and find the queue full. */
 static uint64_t arrival(const struct linkemu *l, uint64_t now)
 {
 	uint64_t idle = (l->idle_ps + 999) / 1000;

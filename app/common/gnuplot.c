@@ -36,7 +36,7 @@ FILE *gnuplot_open(void)
 }
 
 /* In single quotes. */
-void gnuplot_string(FILE *f, const char *text)
+static void gnuplot_string(FILE *f, const char *text)
 {
 	fputc('\'', f);
 	for (; *text; text++)

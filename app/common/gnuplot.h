@@ -12,9 +12,6 @@ bool gnuplot_found(void);
 /** Starts gnuplot, which reads what is written to the file.  @return NULL with errno */
 FILE *gnuplot_open(void);
 
-/** Writes @p text as gnuplot's string. */
-void gnuplot_string(FILE *f, const char *text);
-
 /** Begins a plot: an SVG in the file @p path. */
 void gnuplot_svg(FILE *f, const char *path);
 

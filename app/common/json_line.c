@@ -6,7 +6,7 @@
 void json_line(json_t *value)
 {
 	if (!value || json_dumpf(value, stdout, JSON_REAL_PRECISION(10)))
-		errx(1, "there is no memory for the output: end other programs");
+		errx(1, "out of memory for the output: end other programs");
 	json_decref(value);
 	putchar('\n');
 	fflush(stdout);

@@ -10,7 +10,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-/** Prints the list @p families, up to and with the line that ends it, "# EOF". */
+/** Prints the list @p families, including the line that ends it, "# EOF". */
 void openmetrics_print(const json_t *families, FILE *f);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * rocisink SOCKET PORT GID PEER-GID QPS PSN [v1|busy]: queue pairs for rocigen or Pktgen to send
- * to. They expect PSN first from PEER-GID, and accept WRITEs to one region and SENDs to posted
- * receives. With `busy` each has a request of its own in flight, which nobody answers. Prints their
- * addresses as a line of JSON and runs until standard input ends.
+ * to. They expect packets from PEER-GID, beginning with PSN, and accept WRITEs to one region and
+ * SENDs to posted receives. With `busy` each has a request of its own in flight, which nobody
+ * answers. Prints their addresses as a line of JSON and runs until standard input ends.
  */
 #include <err.h>
 #include <poll.h>

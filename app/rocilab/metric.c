@@ -298,7 +298,7 @@ const struct metric metrics[] = {
 	{"messages", OF_ALL, UNIT_NONE, false, "messages that began and ended in the measurement",
 		messages},
 	{"slowdown.p50", OF_ALL, UNIT_NONE, false,
-		"their duration relative to that alone in the network, median", slowdown_p50},
+		"how many times longer they took than alone in the network, median", slowdown_p50},
 	{"slowdown.p95", OF_ALL, UNIT_NONE, false, "the same, 95th percentile", slowdown_p95},
 	{"slowdown.p99", OF_ALL, UNIT_NONE, false, "the same, 99th percentile", slowdown_p99},
 	{"failed", OF_ALL, UNIT_NONE, false, "flows with a failed message", failed},

@@ -149,10 +149,10 @@ static int expected(struct parser *p, unsigned i, struct expectation *e)
 	i++;
 	if (e->sign == EXPECT_NEAR && i < p->words)
 		return tolerance(p, p->word[i++], e) ||
-				       (i < p->words && wrong(p, "'%s' is too much", p->word[i]))
+				       (i < p->words && wrong(p, "'%s' is unexpected", p->word[i]))
 			       ? -EINVAL
 			       : 0;
-	return i == p->words ? 0 : wrong(p, "'%s' is too much", p->word[i]);
+	return i == p->words ? 0 : wrong(p, "'%s' is unexpected", p->word[i]);
 }
 
 static void keep_text(struct parser *p, struct expectation *e)

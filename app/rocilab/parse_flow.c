@@ -75,7 +75,7 @@ int take_repeat(struct parser *p, unsigned first, uint64_t *count)
 		i--;
 	}
 	if (repeat && counted)
-		return wrong(p, "repeat is without end: leave out either it or count=");
+		return wrong(p, "repeat never ends: leave out either repeat or count=");
 	if (repeat)
 		*count = 0;
 	return 0;

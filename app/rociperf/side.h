@@ -19,8 +19,8 @@ struct side {
 
 	/* The ping-pong's */
 	bool marks;	    /* the last byte of a message announces it: see pingpong.c */
-	bool awaits;	    /* the initiator has a message in flight, */
-	uint64_t sent_at;   /* since then */
+	bool awaits;	    /* the initiator has a message in flight ... */
+	uint64_t sent_at;   /* ... which it sent at this time */
 	uint32_t fruitless; /* polls memory without polling the completion queue */
 
 	/* The messages between the ends; see run.c */
@@ -29,8 +29,8 @@ struct side {
 	bool told_arrived, heard_arrived;
 	uint64_t arrived;	/* messages of this size that took a receive */
 	uint64_t peer_arrived;	/* the same at the other end, once it is known */
-	uint64_t arrived_known; /* of `arrived`, */
-	uint64_t arrived_at;	/* since then */
+	uint64_t arrived_known; /* the latest known value of `arrived` ... */
+	uint64_t arrived_at;	/* ... and when it was first seen */
 	double own[FIGURE_COUNT];
 	double peer[FIGURE_COUNT];
 };

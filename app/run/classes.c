@@ -108,7 +108,7 @@ int classes_find(struct class_devices *found, const char *sockets, char why[WHY_
 {
 	char *copy = strdup(sockets && *sockets ? sockets : ABI_SOCKET_DEFAULT), *rest = copy;
 	const char *socket_path;
-	int err = copy ? 0 : refuse(why, -ENOMEM, "there is no memory");
+	int err = copy ? 0 : refuse(why, -ENOMEM, "out of memory: end other programs");
 
 	found->n = 0;
 	while (found->n < CLASSES_MAX && (socket_path = strsep(&rest, ":"))) {

@@ -6,7 +6,7 @@
 #include "needs.h"
 
 /**
- * Says on stderr why @p name, as execvp() would find it, cannot load Rocinante's libraries: it is
+ * Reports on stderr if @p name, as execvp() would find it, cannot load Rocinante's libraries: it is
  * static, has rights of its own, or is for another C library or CPU. For a script the interpreter
  * is checked. execvp() reports files that cannot be read or run; children are not checked.
  * @param needs receives what it needs of the libraries that are loaded first

@@ -24,8 +24,8 @@
 /** Of these, solicited-node groups of hosts on the bridge, newest hosts first. This leaves room for
  * the groups that hosts join. */
 #define RIB_HOST_GROUPS 192u
-/** Where the kernel does not tell of memberships they are read again and again. So are the hosts of
- *  a bridge, whatever the kernel tells: each packet may be of another, and none may make the port
+/** How often memberships are read where the kernel does not report them. The hosts of a bridge are
+ *  always read at this interval: each packet may come from another host, and none may make the port
  *  join and leave groups faster. */
 #define RIB_READ_MS 1000
 /** Questions without an answer, of each kind. */

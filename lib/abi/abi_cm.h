@@ -175,8 +175,8 @@ struct abi_cm_set_option {
 };
 
 /* CM_JOIN: an event follows, MULTICAST_JOIN with the address of the group, or MULTICAST_ERROR. The
- * program attaches its QP by ATTACH_MCAST. CM_LEAVE: the group handle of the reply. The reply is
- * struct abi_handle_reply. */
+ * program attaches its QP by ATTACH_MCAST. The reply, struct abi_handle_reply, has the group's
+ * handle, which CM_LEAVE takes. */
 struct abi_cm_join {
 	uint32_t id;
 	uint32_t send_only;

@@ -203,7 +203,7 @@ struct __attribute__((may_alias)) dcqcn {
 	uint64_t period_at; /* start of some monitor period */
 	uint64_t drop_at;   /* end of the monitor period that had a CNP; CC_NEVER: none had */
 	uint64_t rise_at;   /* last increase by time, or decrease */
-	/* Time that has passed counts with the parameters of that time: of the latest on_time(). */
+	/* Set by the latest on_time(): past time counts with the parameters that applied to it. */
 	uint64_t alpha_every;
 	uint64_t rise_every;
 	uint32_t bytes;	  /* sent since the last increase by bytes */

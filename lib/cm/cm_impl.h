@@ -169,7 +169,6 @@ struct cm_listener *cm_listener_find(
 /* receive.c, passive.c, sidr.c */
 bool cm_same_peer(const struct cm_conn *c, const struct cm_path *from);
 void cm_ignored(struct cm_rx *rx);
-void cm_duplicate(struct cm_rx *rx);
 bool cm_answers(struct cm_rx *rx, struct cm_conn *c);
 void cm_stale(struct cm_rx *rx, struct cm_conn *old);
 void cm_rx_req(struct cm_rx *rx);

@@ -60,8 +60,8 @@ static bool stale(struct cm_rx *rx, uint64_t guid, uint32_t qpn, uint32_t remote
 	return true;
 }
 
-/* The peer reuses the ID of an old REQ for a different one; this is no duplicate, because of the
- * old REQ only the answer is kept. */
+/* Whether the peer reuses the ID of an old REQ for a different one, which is not a duplicate. Only
+ * the answer to the old REQ is kept, so QPN and PSN decide. */
 static bool begins_anew(const struct cm_rx *rx, const struct cm_conn *c)
 {
 	return (c->state == CM_TIMEWAIT || c->state == CM_REJECTED) &&

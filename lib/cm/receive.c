@@ -12,7 +12,7 @@ void cm_ignored(struct cm_rx *rx)
 	rx->cm->count.ignored[mad_attr(rx->mad) - CM_REQ]++;
 }
 
-void cm_duplicate(struct cm_rx *rx)
+static void cm_duplicate(struct cm_rx *rx)
 {
 	rx->cm->count.duplicates[mad_attr(rx->mad) - CM_REQ]++;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Which QP is a packet for, and may it touch state? The second part of inbound validation, after
- * frame_parse(): destination MAC, DGID, QPN, hand-off, ICRC, then QP type, state, address and P_Key
+ * frame_parse(): QPN, hand-off, destination MAC, DGID, ICRC, then QP type, state, address and P_Key
  * (VAL-01). Of a packet that core_expected() accepted only ICRC and state are left to check. A
  * packet that fails is dropped silently and counted.
  */

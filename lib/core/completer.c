@@ -510,7 +510,7 @@ static uint8_t check_read_resp(const struct qp *qp, const struct send_wqe *w, co
 	return 0;
 }
 
-/* Of a READ without frames the source, which is the peer's, may have faulted: as in recv.c. */
+/* As in recv.c: the source of a READ without frames is the peer's, and may be what faulted. */
 static NOINLINE void scatter_fault(struct core *c, struct qp *qp, uint32_t lkey)
 {
 	c->count.access_faults++;

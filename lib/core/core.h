@@ -298,7 +298,7 @@ enum drop core_fast_cnp(struct core *c, struct pkt *pkt, const uint8_t *frame, s
 	uint64_t now, uint32_t *others);
 
 /** Fills @p f with what a switch sees of the packets of @p qp, which has been connected by its
- *  owner. @return false: they are none of which Fast CNPs tell. Control thread. */
+ *  owner. @return false: Fast CNPs do not cover such packets. Control thread. */
 bool core_flow(struct qp_flow *f, struct qp *qp);
 
 /** Counts a frame that frame_parse() or the shell itself dropped. */

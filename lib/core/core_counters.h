@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file core_counters.h
- * What a core counts.
+ * The counters of a core.
  */
 #ifndef CORE_COUNTERS_H
 #define CORE_COUNTERS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Fast CNPs: from a switch that is none of our peers, about a QP whose number they do not name.
+ * Fast CNPs: from a switch, which is not a peer, about a QP whose number they do not name.
  * They are found by the address in their option and the peer's QPN (FCN-08), on all workers. Only
  * the rate of these QPs may change (FCN-16).
  */
@@ -17,7 +17,7 @@ static struct switch_list *switches_of(const struct core *c, const struct pkt *p
 	return atomic_load_explicit(&c->cfg.ports->port[pkt->port].switches, memory_order_acquire);
 }
 
-/* Addresses, source, ICRC and number, in this order: a bucket is not for everybody to empty. */
+/* Addresses, source, ICRC and number, in this order: strangers must not empty a bucket. */
 static enum drop check(
 	const struct core *c, struct switch_list *l, const struct pkt *pkt, uint64_t now)
 {

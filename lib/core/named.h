@@ -28,8 +28,9 @@ struct txd;
  *  sealed like any other. */
 uint16_t named_seal(struct core *c, struct txd *t);
 
-/** After the payload of @p pkt, which names it, was placed, or was not: @return whether its region
- *  is gone. Then it faulted, and what was placed may be zeroes (decision 0003). */
+/** Called once the payload of @p pkt, which names it, was placed, or could not be.
+ *  @return whether its region is gone: then it faulted, and what was placed may be zeroes (decision
+ *  0003). */
 bool named_is_gone(const struct core *c, const struct pkt *pkt);
 
 /** @p qp has left the states in which it sends: ends the epoch of its names.

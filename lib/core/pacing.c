@@ -9,8 +9,8 @@
 #include "txd.h"
 #include "txd_bth.h"
 
-/* Packets of one turn take this long on the wire at most, unless it is one: at low rates a quantum
- * would come in lumps that outlast timers. */
+/* The packets of one turn take at most this long on the wire, unless there is only one: at low
+ * rates whole quanta would leave in bursts that outlast timers. */
 #define TURN_NS 100000.0
 
 /* Bytes of extended headers that a packet has at most, except atomics. */

@@ -235,8 +235,8 @@ NOINLINE void recv_complete(
 	complete(c, qp, status, pkt, now);
 }
 
-/* The fault has withdrawn the region whose page was gone (decision 0003). Without frames that may
- * be the source, and then it is none of this QP's errors. */
+/* The fault has withdrawn the region whose page was gone (decision 0003). Without frames, it may
+ * be the region of the source; then the error is not this QP's. */
 static NOINLINE void place_fault(struct core *c, struct qp *qp, uint32_t lkey)
 {
 	c->count.access_faults++;

@@ -41,7 +41,7 @@ static inline void rtt_left(struct rtt *r, uint32_t psn, uint64_t now)
 }
 
 /** Everything up to @p psn is acknowledged.
- *  @return ns since the newest of it that is measured left; 0: none */
+ *  @return ns since the newest measured packet up to it left; 0: none */
 static inline uint64_t rtt_acked(struct rtt *r, uint32_t psn, uint64_t now)
 {
 	uint64_t took = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file telemetry.h
- * What switches recorded on the way (ioam.h), for QPs whose port has an algorithm that wants it
+ * The records of switches on the path (ioam.h), for QPs whose port has an algorithm that uses them
  * (cc.h): requests and responses carry a trace, ACKs return the newest that the QP has received.
  *
  * The shell calls these for frames of RoCEv2 over IPv6 of ports with such an algorithm: after

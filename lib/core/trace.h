@@ -19,7 +19,6 @@
 #include "bits.h"
 #include "limits.h"
 
-struct abi_cqe;
 struct core;
 struct inject_rule;
 struct pkt;

@@ -78,7 +78,7 @@ static void complete(
 	qp_complete(c, qp, &cqe, now);
 }
 
-/* A receive WQE that its own program made wrong: it fails, and the QP with it. */
+/* A receive WQE that the program built incorrectly: it fails, and so does the QP. */
 static void recv_failed(struct core *c, struct qp *qp, uint8_t status, uint64_t now)
 {
 	cause_publish(qp, now);

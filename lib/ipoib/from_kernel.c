@@ -44,8 +44,7 @@ static bool is_of_the_wire(struct ipoib *s, const uint8_t mac[6])
 	return !memcmp(mac, s->wire_mac, NEIGH_MAC_GID) || neigh_of_mac(&s->table, mac);
 }
 
-/* By the MAC that the frame came from, which the bridge knows the way to, not that in the message.
- */
+/* Uses the frame's source MAC, which the bridge can reach, not the one in the message. */
 static void claim_here(struct ipoib *s, const uint8_t mac[6], const uint8_t *ip, unsigned ip_len)
 {
 	s->count[IPOIB_DISPLACED] += station_claim(&s->stations, mac, ip, ip_len);

@@ -49,8 +49,8 @@ struct cq {
  */
 void cq_lane_init(struct cq *cq, uint32_t i, struct abi_cq_lane *shared, uint32_t depth);
 
-/** CQEs of lane @p i get the time at @p clock, which its worker writes. As cq_lane_init(), and
- * after it. */
+/** CQEs of lane @p i get the time at @p clock, which its worker writes. Called after
+ * cq_lane_init(), under the same conditions. */
 void cq_lane_stamp(struct cq *cq, uint32_t i, const uint64_t *clock);
 
 /** @return whether the lane has no room. `seen` comes from the application: a wild value makes the

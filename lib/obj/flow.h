@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file flow.h
- * What connected QPs send over IPv6, as a switch sees it: (addresses, DestQP) -> the QPs (FCN-08).
+ * Flows of connected QPs over IPv6, as switches see them: (addresses, DestQP) -> the QPs (FCN-08).
  * The control thread adds and removes flows; workers walk the table between two quiescent
  * states.
  */

@@ -25,7 +25,8 @@ static int access_to_roci(struct ibv_context *c, unsigned int access)
 	return (int)access;
 }
 
-struct ibv_mr *mr_wrap(
+/* Wraps a registered region in an ibv_mr; NULL with errno. */
+static struct ibv_mr *mr_wrap(
 	struct ibv_pd *pd, struct roci_mr *roci, void *addr, size_t length, int access)
 {
 	struct mr *mr = calloc(1, sizeof(*mr));

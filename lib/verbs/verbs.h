@@ -316,8 +316,4 @@ static inline struct roci_mw_bind_info bind_info_to_roci(const struct ibv_mw_bin
 void ah_attr_to_roci(const struct ibv_ah_attr *a, struct roci_ah_attr *r);
 void ah_attr_from_roci(const struct roci_ah_attr *r, struct ibv_ah_attr *a);
 
-/** Wraps a registered region in an ibv_mr; NULL with errno. */
-struct ibv_mr *mr_wrap(
-	struct ibv_pd *pd, struct roci_mr *roci, void *addr, size_t length, int access);
-
 #endif

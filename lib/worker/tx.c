@@ -29,7 +29,7 @@ static bool stock(struct worker *w, uint32_t from, uint32_t n)
 }
 
 /* Only sent buffers are replaced: the others stay in place. */
-bool tx_refill(struct worker *w)
+static bool tx_refill(struct worker *w)
 {
 	if (!stock(w, 0, w->gap)) { /* the pool is short: work with those that are left */
 		memmove(w->spare, &w->spare[w->gap], w->nspare * sizeof(w->spare[0]));

@@ -202,9 +202,6 @@ unsigned rx_poll(struct worker *w, bool *drained);
  * backlog. @return their number. */
 unsigned tx_poll(struct worker *w);
 
-/** Fills the stock of empty buffers. @return false if the pool was short. */
-bool tx_refill(struct worker *w);
-
 /** Takes the @p n received buffers @p m, which nobody needs any more: as empty ones while the stock
  * has room, which saves two accesses to the pool each; the others are returned to the pool. */
 void tx_restock(struct worker *w, struct rte_mbuf **m, unsigned n);
@@ -239,7 +236,7 @@ void timers_poll(struct worker *w, unsigned received, bool drained);
 int sleeper_open(struct worker *w);
 void sleeper_close(struct worker *w);
 
-/** @p w starts, and stops, running on the calling thread. */
+/** Called on the thread that runs @p w, when it starts and when it stops. */
 void sleeper_enter(struct worker *w);
 void sleeper_leave(struct worker *w);
 

@@ -21,7 +21,7 @@ struct qp_obj;
 struct session;
 
 #define GSI_AHS	     256u   /* destinations of MADs */
-#define GSI_ASKED    128u   /* of these, most that are being resolved in order to answer them ... */
+#define GSI_ASKED    128u   /* of these, the maximum being resolved to answer MADs ... */
 #define GSI_OWN	     192u   /* ... or because a program initiates something */
 #define GSI_PENDING  4u	    /* MADs that wait for the same destination to be resolved */
 #define GSI_RECVS    256u   /* receives per port */

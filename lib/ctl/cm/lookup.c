@@ -46,8 +46,8 @@ static bool same_source(const struct cm_path *a, const struct cm_path *b)
 	       !memcmp(a->local, b->local, sizeof(a->local));
 }
 
-/* At most SESSION_RESOLVE_MAX are on the list, and some of a session that had the slot before and
- * has not ended completely. */
+/* The list has at most SESSION_RESOLVE_MAX entries of this session, and perhaps some of an earlier
+ * session in the slot that has not ended completely. */
 static struct cm_lookup *find(const struct cm_id *id, const struct dest_key *key)
 {
 	const struct session *s = id->channel->session;

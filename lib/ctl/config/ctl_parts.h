@@ -40,7 +40,7 @@ struct ctl {
 	bool application_faults; /* programs may inject faults into their own QPs */
 	bool application_macs;	 /* programs may choose a destination MAC */
 	char device[16];	 /* its name */
-	bool cm;		 /* likewise */
+	bool cm;		 /* ctl_config, as the next three */
 	bool cm_rocev1;		 /* likewise */
 	uint8_t cm_timeout;	 /* likewise */
 	uint8_t cm_retries;	 /* likewise */

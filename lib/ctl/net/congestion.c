@@ -185,7 +185,7 @@ static int refuse_mode(const struct congestion *c, const char *text, char *why, 
 	for (unsigned i = 0; (ops = cc_algorithm(i)) && len < sizeof(names); i++)
 		len += (size_t)snprintf(names + len, sizeof(names) - len, ", %s", ops->name);
 	return refuse_in(why, why_size, -EINVAL,
-		"\"%.64s\" is none of %s%s, all of which except %s may be followed by "
+		"\"%.64s\" is not one of %s%s; all except %s may be followed by "
 		",PARAMETER=VALUE...",
 		text, c->of_qp ? "port, off" : "off, notify", names,
 		c->of_qp ? "port and off" : "off");

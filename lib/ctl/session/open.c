@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sessions begin: one, and the state of all. session/end.c ends them. */
+/* Opens sessions, sets up the state that they share, and raises port events in all of them.
+ * session/end.c ends them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -22,7 +22,8 @@ struct reply;
 struct request;
 struct session;
 
-/** Functions that lib/ctl/verbs provides for sessions, which otherwise know nothing of verbs. */
+/** Functions of lib/ctl/verbs, wrapped by lib/ctl/cm, for sessions, which otherwise know nothing of
+ *  verbs and connections. */
 struct session_ops {
 	/** Checks and executes @p q, and fills in @p r.  @return 0, DEFERRED, or a negative errno
 	 *  with a sentence in r->why. */

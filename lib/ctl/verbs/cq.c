@@ -301,7 +301,8 @@ int cmd_resize_cq(struct session *s, const struct request *q, struct reply *r)
 	return 0;
 }
 
-void cq_detach(struct cq_obj *o)
+/* Makes the workers drop @p o, which no QP uses. */
+static void cq_detach(struct cq_obj *o)
 {
 	struct ctl *ctl = o->session->ctl;
 

@@ -11,7 +11,6 @@
 #include "session/notifier.h"
 #include "session/shm.h"
 
-struct ctl;
 struct session;
 
 struct cq_obj {
@@ -30,9 +29,6 @@ static inline int64_t cq_handle(const struct cq_obj *cq)
 {
 	return cq ? (int64_t)cq->cq.handle : -1;
 }
-
-/** Makes the workers drop @p o, which no QP uses. */
-void cq_detach(struct cq_obj *o);
 
 /** Frees @p o, after a grace period. */
 void cq_release(struct cq_obj *o);

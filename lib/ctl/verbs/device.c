@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* HELLO, queries, and changes to ports. */
+/* HELLO, queries, port events, and changes to ports. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -133,7 +133,7 @@ void fault_qp_gone(struct ctl *ctl, struct qp_obj *o)
 
 /* --- looking ---------------------------------------------------------------------------- */
 
-const struct inject_rule *fault_find(const struct qp_obj *o, uint32_t id)
+static const struct inject_rule *fault_find(const struct qp_obj *o, uint32_t id)
 {
 	for (unsigned i = 0; o->inject && i < INJECT_RULES; i++)
 		if (o->inject->rule[i].id == id)

@@ -31,9 +31,6 @@ int fault_clear(struct ctl *ctl, struct qp_obj *o, uint32_t id, char why[ABI_SEN
 /** Frees the memory of the faults of @p o, whose QP workers no longer use. */
 void fault_qp_gone(struct ctl *ctl, struct qp_obj *o);
 
-/** @return fault @p id of @p o, or NULL; its counters change under the reader. */
-const struct inject_rule *fault_find(const struct qp_obj *o, uint32_t id);
-
 /** @return how often faults have hit packets of @p o. */
 uint64_t fault_hits(const struct qp_obj *o);
 

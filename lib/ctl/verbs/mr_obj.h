@@ -18,7 +18,6 @@
 #include "session/mapping.h"
 
 struct watch;
-struct ctl;
 struct session;
 
 struct pd {

@@ -9,7 +9,6 @@
 #include <stdint.h>
 #include "mw.h"
 
-struct ctl;
 struct session;
 
 struct pd;

@@ -485,7 +485,8 @@ void qp_unpublish(struct qp_obj *o)
 	atomic_store_explicit(&bells->qp[o->doorbell], NULL, memory_order_release);
 }
 
-void qp_detach(struct qp_obj *o)
+/* As qp_unpublish(), and makes its worker drop @p o. */
+static void qp_detach(struct qp_obj *o)
 {
 	struct core_cmd cmd = {.type = CORE_CMD_DETACH_QP, .qp = o->qp};
 

@@ -69,9 +69,6 @@ void qp_note_gone(const struct qp_obj *o);
  * a reply. */
 void qp_unpublish(struct qp_obj *o);
 
-/** The same, and makes its worker drop it. */
-void qp_detach(struct qp_obj *o);
-
 /** Maximum number of QPs per qps_call(). */
 #define QPS_CALL_MAX 64u
 /** Has the workers of the @p n QPs @p o execute @p cmd, a command for several QPs: one message per

@@ -11,7 +11,6 @@
 #include "session/shm.h"
 #include "srq.h"
 
-struct ctl;
 struct session;
 
 struct cq_obj;

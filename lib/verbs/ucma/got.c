@@ -147,7 +147,8 @@ static int look_at(struct dl_phdr_info *o, size_t size, void *arg)
 	return 1;
 }
 
-unsigned ucma_replace(const char *soname, const struct ucma_hook *hooks, unsigned n)
+/* Replaces the imports of @p hooks by the object @p soname. @return the number replaced. */
+static unsigned ucma_replace(const char *soname, const struct ucma_hook *hooks, unsigned n)
 {
 	struct search s = {.soname = soname, .hooks = hooks, .n = n};
 

@@ -7,8 +7,8 @@
 #include "ucma.h"
 #include "verbs.h"
 
-/* As in the kernel, the port space implies the QP type; only for the IB space the program names it.
- */
+/* As in the kernel, the port space implies the QP type; only for the IB space does the program name
+ * it. */
 static uint8_t qp_type_of(const struct rdma_ucm_create_id *in)
 {
 	switch (in->ps) {

@@ -90,9 +90,6 @@ struct ucma_hook {
  *  library is loaded, and by whatever librdmacm calls first. */
 void ucma_attach(void);
 
-/** The same for any object: replaces its imports of @p hooks.  @return the number replaced. */
-unsigned ucma_replace(const char *soname, const struct ucma_hook *hooks, unsigned n);
-
 /* --- file.c --------------------------------------------------------------------------------- */
 
 int ucma_open(const char *path, int flags, ...);

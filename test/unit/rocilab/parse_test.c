@@ -197,7 +197,7 @@ static void parse_scenario__names_line_and_suggestion(void **state)
 			"'=' is none of: jain VALUE +-12%, jain >= VALUE"},
 		{STAR FLOW TIME "expect jain much\n", "jain is expected to be a number"},
 		{STAR FLOW TIME "expect jain 1 12%\n", "a tolerance begins with +-"},
-		{STAR FLOW TIME "expect jain >= 1 +-12%\n", "'+-12%' is too much"},
+		{STAR FLOW TIME "expect jain >= 1 +-12%\n", "'+-12%' is unexpected"},
 		{STAR FLOW TIME "expect rate(0) 1G\n",
 			"rate is of one moment: 'rate(0) at 104us ...'"},
 		{FLOW, "the topology comes before the flows"},
