@@ -167,7 +167,7 @@ static void congestion_change__of_a_qp(void **state)
 	assert_int_equal(congestion_config(&c, &config), 0);
 	assert_null(config);
 	assert_int_equal(congestion_change(&c, "notify", why, sizeof(why)), -EINVAL);
-	assert_non_null(strstr(why, "none of port, off, "));
+	assert_non_null(strstr(why, "not one of port, off, "));
 }
 
 /* @return the former parameters. */
