@@ -32,6 +32,7 @@ struct abi_cm_addr {
 	uint16_t port;	/* host byte order */
 	uint32_t scope; /* ifindex of a link-local address; 0: none */
 	uint8_t ip[16];
+	uint32_t flow_label; /* of an IPv6 socket address, host byte order; 0: none (ENT-09) */
 };
 
 /* CM_OPEN: no body. The reply is struct abi_handle_reply and the descriptor of the channel.

@@ -62,6 +62,8 @@ struct abi_wqe {
 		uint32_t imm;	   /* *_WITH_IMM, network order */
 		uint32_t inv_rkey; /* SEND_WITH_INV, LOCAL_INV */
 		uint32_t feth;	   /* FLUSH: placement type 3:0, selectivity 5:4 */
+		/* SEND of QP1: flow label of this MAD, host order; 0: that of the handle */
+		uint32_t flow_label;
 	};
 	uint64_t wr_id;
 	union {

@@ -104,6 +104,7 @@ struct cm_conf {
 	uint8_t ack_delay;	   /* local CA ACK delay, 15 */
 	uint32_t half_open;	   /* total REQs that may wait for a program's answer */
 	uint32_t strangers;	   /* answers per second to MADs that match no connection */
+	bool linux_labels;	   /* cm_flow_label() */
 	struct hash_seed seed;	   /* random */
 	struct siphash_key id_key; /* random */
 };
@@ -239,6 +240,12 @@ int cm_sidr(struct cm *cm, const struct cm_path *path, uint64_t service_id,
 
 int cm_sidr_answer(struct cm *cm, uint32_t id, enum cm_sidr_status status, uint32_t qpn,
 	uint32_t qkey, const void *private_data, size_t len, uint64_t now);
+
+/**
+ * @return the flow label of a connection that the RDMA IP CM service makes between two ports: as
+ * the specification of RoCE's entropy has it, or, if @p as_linux, as Linux does (ENT-06). 20 bits.
+ */
+uint32_t cm_flow_label(uint16_t dst_port, uint16_t src_port, bool as_linux);
 
 /* --- queries ---------------------------------------------------------------------------------- */
 

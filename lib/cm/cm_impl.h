@@ -174,6 +174,7 @@ void cm_stale(struct cm_rx *rx, struct cm_conn *old);
 void cm_rx_req(struct cm_rx *rx);
 void cm_rx_sidr_req(struct cm_rx *rx);
 void cm_rx_sidr_rep(struct cm_rx *rx);
+void cm_label_request(const struct cm *cm, struct cm_conn *c, const uint8_t *mad);
 bool cm_addressed(const struct cm_rx *rx, enum cm_field f, uint64_t service_id, uint8_t dst[16]);
 
 #endif

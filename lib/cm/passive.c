@@ -147,6 +147,7 @@ static enum cm_rej welcome(struct cm_rx *rx, uint32_t listener)
 		return CM_REJ_NO_RESOURCES;
 	}
 	take(c, rx->mad);
+	cm_label_request(rx->cm, c, rx->mad);
 	c->state = CM_REQ_RCVD;
 	cm_index_add(rx->cm, c, CM_BY_REMOTE_ID);
 	cm_index_add(rx->cm, c, CM_BY_REMOTE_QPN);

@@ -3,8 +3,7 @@
 #include "headers.h"
 #include "path.h"
 
-#define FLOW_LABEL_MASK 0xFFFFFu
-#define VLAN_PCP_SHIFT	13
+#define VLAN_PCP_SHIFT 13
 
 /* ENT-02; the product is the same from both ends (ENT-03). */
 uint32_t flow_label_of_qpns(uint32_t src_qpn, uint32_t dst_qpn)

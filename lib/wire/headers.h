@@ -49,6 +49,8 @@ enum net_type {
 #define CNP_RESERVED  16 /* bytes between BTH and ICRC of a CNP (A17 Figure 6) */
 
 /* Byte offsets inside the Ethernet and L3 headers. */
+#define FLOW_LABEL_MASK 0xFFFFFu /* of the word at IP6_VTCFL */
+
 enum {
 	ETH_DST = 0,
 	ETH_SRC = 6,

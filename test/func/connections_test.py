@@ -19,7 +19,8 @@ SO_RCVBUFFORCE = 33
 ROCE = 4791
 UD_SEND_ONLY = 100
 GSI_QKEY = 0x80010000
-MAD = 256
+MAD, MAD_AT = 256, 12 + 8
+REQ, REQ_LABEL, SIDR_REQ = 0x0010, 24 + 88, 0x0017
 
 
 def run(program, server, client, to, source):
@@ -38,7 +39,7 @@ def tap(namespace):
 
 
 def to_qp1(s):
-    """The RoCE packets to QP1 that came: Ethertype, from the BTH to the ICRC."""
+    """The RoCE packets to QP1 that came: Ethertype, flow label, from the BTH to the ICRC."""
     while True:
         try:
             frame = s.recv(1 << 16)
@@ -51,20 +52,29 @@ def to_qp1(s):
         port, length = struct.unpack_from('!HH', frame, at + 2)
         bth = frame[at + 8:at + length]
         if port == ROCE and bth[5:8] == b'\0\0\1':
-            yield kind, bth
+            yield kind, struct.unpack_from('!I', frame, 14)[0] & 0xFFFFF if kind == IPV6 else None, bth
 
 
 def check_mads(s, family):
     # proves CM-01: from QP1 to QP1, whole, with the well-known Q_Key and the path's P_Key
     # proves CM-09: by the protocol of the connection
+    # proves ENT-07: of the REQ, and of all its connection's MADs
     n = 0
-    for kind, bth in to_qp1(s):
+    labels = set()
+    for kind, label, bth in to_qp1(s):
         opcode, pkey = struct.unpack_from('!BxH', bth)
         qkey, source = struct.unpack_from('!II', bth, 12)
         assert (opcode, pkey, qkey, source) == (UD_SEND_ONLY, 0xFFFF, GSI_QKEY, 1), bth.hex()
         assert len(bth) == 12 + 8 + MAD + 4, bth.hex()
         assert kind == family, bth.hex()
+        attribute, = struct.unpack_from('!H', bth, MAD_AT + 16)
+        if attribute == REQ:
+            labels.add(struct.unpack_from('!I', bth, MAD_AT + REQ_LABEL)[0] >> 12)
+        elif attribute == SIDR_REQ and kind == IPV6:    # it has no field for the label
+            labels.add(label)
+        assert kind == IPV4 or label in labels, (label, labels, bth.hex())
         n += 1
+    assert labels and 0 not in labels, labels
     assert n > 2 * ROUNDS, n
     s.close()
 

@@ -63,7 +63,10 @@ struct gsi_ah {
 	bool asked; /* a CREATE_AH is unfinished */
 	uint32_t npending;
 	uint64_t last_ms;
-	uint8_t pending[GSI_PENDING][MAD_LEN];
+	struct {
+		uint32_t flow_label;
+		uint8_t mad[MAD_LEN];
+	} pending[GSI_PENDING];
 };
 
 struct gsi {

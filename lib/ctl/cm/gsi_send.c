@@ -92,7 +92,8 @@ static bool has_room(const struct gsi_port *p)
  *
  * The caller checks for room, but not for all MADs that waited for a destination: the protocol
  * repeats lost ones. */
-static void post(struct gsi *g, const struct gsi_ah *a, const uint8_t mad[MAD_LEN])
+static void post(
+	struct gsi *g, const struct gsi_ah *a, uint32_t flow_label, const uint8_t mad[MAD_LEN])
 {
 	struct gsi_port *p = &g->port[a->path.port];
 	const struct ring *sq = &p->qp->qp->sq;
@@ -106,7 +107,7 @@ static void post(struct gsi *g, const struct gsi_ah *a, const uint8_t mad[MAD_LE
 	}
 	if (pkey < 0) /* not in the partition: a send without a valid P_Key would put QP1 in SQE */
 		return;
-	w->imm = 0;
+	w->flow_label = flow_label; /* ENT-07 */
 	w->wr_id = (uint64_t)a->path.port << 32 | p->posted;
 	w->ud.ah = a->handle;
 	w->ud.remote_qpn = 1;
@@ -123,7 +124,7 @@ static void post(struct gsi *g, const struct gsi_ah *a, const uint8_t mad[MAD_LE
 
 /* --- destinations ----------------------------------------------------------------------------- */
 
-/* SEC-03: without the flow label, which a station can vary at will; MADs have the label 0. */
+/* SEC-03: without the flow label, which a station can vary at will; each MAD has its own. */
 static bool same(const struct cm_path *a, const struct cm_path *b)
 {
 	return a->port == b->port && a->net == b->net && a->vid == b->vid && a->pkey == b->pkey &&
@@ -195,7 +196,7 @@ void gsi_resolved(struct gsi *g, uint32_t index, int32_t status, uint32_t handle
 	}
 	a->handle = handle;
 	for (uint32_t i = 0; i < a->npending; i++)
-		post(g, a, a->pending[i]);
+		post(g, a, a->pending[i].flow_label, a->pending[i].mad);
 	a->npending = 0;
 }
 
@@ -261,11 +262,12 @@ static bool send_now(struct gsi *g, const struct cm_path *to, const uint8_t mad[
 	g->paced--;
 	a->last_ms = loop_now_ms();
 	if (a->handle) {
-		post(g, a, mad);
+		post(g, a, to->flow_label, mad);
 	} else if (a->npending == GSI_PENDING) { /* the protocol repeats lost MADs */
 		g->full++;
 	} else {
-		memcpy(a->pending[a->npending++], mad, MAD_LEN);
+		a->pending[a->npending].flow_label = to->flow_label;
+		memcpy(a->pending[a->npending++].mad, mad, MAD_LEN);
 		if (!a->asked)
 			resolve(g, a, sgid);
 	}

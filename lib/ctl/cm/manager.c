@@ -60,6 +60,7 @@ static int make_conf(const struct connections *all, struct cm_conf *conf)
 	int err = random_bytes(&conf->seed, sizeof(conf->seed));
 
 	conf->half_open = CM_REQUEST_MAX;
+	conf->linux_labels = all->ctl->plain_label;
 	gid_of_mac(gid, all->ctl->net->port[0].mac);
 	for (unsigned i = 8; i < 16; i++)
 		conf->guid = conf->guid << 8 | gid[i];

@@ -310,6 +310,18 @@ int cmd_cm_resolve_addr(struct cm_id *id, const struct request *q, struct reply 
 	return err;
 }
 
+/* ENT-07..09, as Linux: the source address's label, or one of both ports. */
+static uint32_t flow_label(const struct cm_id *id)
+{
+	uint32_t own = id->local.family == 6 ? id->local.flow_label & FLOW_LABEL_MASK : 0;
+
+	if (id->path.net == NET_ROCEV1) /* V1-01 */
+		return 0;
+	if (own)
+		return own;
+	return cm_flow_label(id->remote.port, id->local.port, id->all->ctl->plain_label);
+}
+
 int cmd_cm_resolve_route(struct cm_id *id, const struct request *q, struct reply *r)
 {
 	if (id->state != ID_ADDR)
@@ -318,6 +330,7 @@ int cmd_cm_resolve_route(struct cm_id *id, const struct request *q, struct reply
 		return refuse(r->why, -ENODEV,
 			"the address of the id no longer exists: bind another id, and resolve "
 			"again");
+	id->path.flow_label = flow_label(id);
 	id->state = ID_ROUTE;
 	id_raise(id, ABI_CM_ROUTE_RESOLVED, 0, NULL);
 	return 0;

@@ -5,6 +5,8 @@
 #include <sys/socket.h>
 #include "ucma.h"
 
+#define FLOW_LABEL_MASK 0xFFFFFu /* of sin6_flowinfo: the traffic class is above it */
+
 static size_t size_of(sa_family_t family)
 {
 	switch (family) {
@@ -45,6 +47,7 @@ int ucma_address_read(struct abi_cm_addr *to, const void *sockaddr, size_t len, 
 		to->family = 6;
 		to->port = ntohs(six.sin6_port);
 		to->scope = six.sin6_scope_id;
+		to->flow_label = ntohl(six.sin6_flowinfo) & FLOW_LABEL_MASK;
 		memcpy(to->ip, &six.sin6_addr, 16);
 		return 0;
 	default: /* AF_IB addresses InfiniBand ports */
@@ -66,6 +69,7 @@ uint16_t ucma_address_write(struct sockaddr_in6 *to, const struct abi_cm_addr *a
 		to->sin6_family = AF_INET6;
 		to->sin6_port = htons(a->port);
 		to->sin6_scope_id = a->scope;
+		to->sin6_flowinfo = htonl(a->flow_label);
 		memcpy(&to->sin6_addr, a->ip, 16);
 		return sizeof(*to);
 	default:

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 #include "bits.h"
 #include "ends.h"
+#include "headers.h"
 #include "pair.h"
 #include "wheel.h"
 
@@ -94,6 +95,47 @@ static void rep_asks_for_more(void **state)
 	assert_int_equal(cm_qp_attr(p->a->cm, p->id, &a), 0);
 	assert_int_equal(a.max_rd_atomic, 8);
 	assert_int_equal(a.max_dest_rd_atomic, 4);
+}
+
+/* proves ENT-06 */
+static void label_formulas(void **state)
+{
+	(void)state;
+	assert_int_equal(cm_flow_label(4420, 40000, false), 0x34242);
+	assert_int_equal(cm_flow_label(40000, 4420, false), 0x34242);
+	assert_int_equal(cm_flow_label(65535, 65535, false), 0x10100);
+	assert_int_equal(cm_flow_label(4420, 40000, true), 0x2FD04);
+	assert_int_equal(cm_flow_label(65535, 65535, true), 0xFFFE0);
+}
+
+/* proves ENT-07, ENT-08: that of the REQ; of both ports if it has none, but by RoCEv1 (V1-01) */
+static void label_of_a_request(void **state)
+{
+	const uint32_t ports = cm_flow_label(SERVICE & 0xFFFF, 40000, false);
+	const struct {
+		uint8_t net;
+		uint32_t in, want;
+	} rows[] = {{NET_IPV4, 0, ports}, {NET_IPV6, 0, ports}, {NET_IPV6, 0x777, 0x777},
+		{NET_ROCEV1, 0, 0}, {NET_ROCEV1, 0x777, 0x777}};
+	struct pair *p = *state;
+	uint8_t mad[MAD_LEN];
+
+	to_req(p);
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct cm_param param = end_param(p->b, 0x31 + i, NULL);
+
+		memcpy(mad, p->req, MAD_LEN);
+		cm_put(mad, CM_F_REQ_LOCAL_ID, 0x777 + i);
+		cm_put(mad, CM_F_REQ_QPN, 0x99 + i);
+		cm_put(mad, CM_F_REQ_FLOW_LABEL, rows[i].in);
+		p->b->to.net = rows[i].net;
+		end_give(p->b, mad);
+		assert_int_equal(
+			cm_accept(p->b->cm, end_take(p->b, CM_EV_REQ)->id, &param, 8, p->net->now),
+			0);
+		assert_int_equal(mad_attr(p->b->last), CM_REP);
+		assert_int_equal(p->b->last_label, rows[i].want);
+	}
 }
 
 /* proves CM-07, CM-12, CM-28, CM-30 */
@@ -905,11 +947,11 @@ static void memory_is_used_as_needed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {T(whole_life), T(attributes), T(rep_asks_for_more),
-		T(refusals), T(backlog), T(duplicate_req), T(programs_take_long),
-		T(duplicate_req_rejected), T(stale_connection), T(stale_connection_in_a_rep),
-		T(id_used_again), T(ids_of_both_kinds), T(extended), T(rep_repeated), T(rtu_lost),
-		T(req_unanswered), T(req_given_up), T(mra), T(dreq_of_strangers),
-		T(dreq_unanswered), T(lap), T(sidr), T(rep_of_strangers),
+		T(label_formulas), T(label_of_a_request), T(refusals), T(backlog), T(duplicate_req),
+		T(programs_take_long), T(duplicate_req_rejected), T(stale_connection),
+		T(stale_connection_in_a_rep), T(id_used_again), T(ids_of_both_kinds), T(extended),
+		T(rep_repeated), T(rtu_lost), T(req_unanswered), T(req_given_up), T(mra),
+		T(dreq_of_strangers), T(dreq_unanswered), T(lap), T(sidr), T(rep_of_strangers),
 		T(rep_to_the_passive_side), T(peer_to_peer), T(listeners), T(strangers_limited),
 		T(each_twice_in_each_state), T(timewait), T(never_sent),
 		T(those_without_a_user_give_way), T(memory_is_used_as_needed)};

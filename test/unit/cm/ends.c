@@ -18,6 +18,7 @@ static void send_mad(void *arg, const struct cm_path *to, const uint8_t *mad)
 	assert_int_equal(mad_check(mad, MAD_LEN), MAD_CM);
 	assert_memory_equal(to->remote, net->end[other].to.local, 16);
 	memcpy(e->last, mad, MAD_LEN);
+	e->last_label = to->flow_label;
 	e->sent++;
 	while (copies--) {
 		struct in_flight *f = &net->mads[net->n];

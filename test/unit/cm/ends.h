@@ -34,7 +34,8 @@ struct end {
 	struct end_event event[END_EVENTS];
 	unsigned events, taken;
 	enum cm_rej refuses;   /* new requests, for this reason */
-	uint8_t last[MAD_LEN]; /* MAD sent last */
+	uint8_t last[MAD_LEN]; /* MAD sent last, ... */
+	uint32_t last_label;   /* ... and its flow label */
 	unsigned sent;
 };
 

@@ -341,6 +341,30 @@ static void ud_address__entropy_of_handle_and_qpn(void **state)
 	assert_int_equal(sport(), get_be16(ah.path.hdr + ah.path.hdr_len - 8));
 }
 
+/* proves ENT-07: of each MAD */
+static void ud_address__label_of_a_mad(void **state)
+{
+	struct app_send s = {.opcode = ABI_WR_SEND,
+		.imm = 0x12345, /* abi_wqe.flow_label */
+		.remote_addr = (uint64_t)1 << 32 | AH_ID,
+		.rkey = QKEY,
+		.flags = ABI_WQE_SIGNALED | ABI_WQE_INLINE,
+		.inline_data = "hello",
+		.inline_len = 5};
+
+	app_post_send(a.qp, &s);
+	assert_true(send_one());
+	assert_int_equal(sport(), flow_label_to_sport(flow_label_of_qpns(a.qp->qp->qpn, 1)));
+	a.qp->qp->type = ABI_QPT_GSI;
+	app_post_send(a.qp, &s);
+	assert_true(send_one());
+	assert_int_equal(sport(), flow_label_to_sport(0x12345));
+	s.imm = 0;
+	app_post_send(a.qp, &s);
+	assert_true(send_one());
+	assert_int_equal(sport(), flow_label_to_sport(flow_label_of_qpns(1, 1)));
+}
+
 /* proves UD-15: unknown, of another generation, of another protection domain, of another port */
 static void ud_address__refuses_other_handles(void **state)
 {
@@ -523,6 +547,7 @@ int main(void)
 		T(ud_build__waiting_holds_no_completion_up),
 		T(ud_build__memory_faults),
 		T(ud_address__entropy_of_handle_and_qpn),
+		T(ud_address__label_of_a_mad),
 		T(ud_address__refuses_other_handles),
 		T(ud_address__refuses_what_one_packet_cannot_hold),
 		T(requester_fetch__datagrams_are_sends),
