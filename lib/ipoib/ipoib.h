@@ -183,7 +183,7 @@ const struct neigh *ipoib_neigh(const struct ipoib *s, uint32_t i);
 /** @return how many IP addresses of this side belong to MACs other than the netdev's. */
 uint32_t ipoib_bridged(const struct ipoib *s);
 
-/** @return the IP addresses of this side, which change when their `changes` do. */
+/** @return the IP addresses of this side. */
 const struct station_table *ipoib_stations(const struct ipoib *s);
 
 #endif
