@@ -169,20 +169,29 @@ static uint32_t frame_max(struct rib *r)
 	return ETHER_HLEN + (uint32_t)atomic_load_explicit(&r->mtu, memory_order_relaxed);
 }
 
+/* Why cut_begin() refused it: VLAN netdevs leave their segments to the netdev, too. */
+static enum ipoib_count refusal(const uint8_t *frame, uint32_t len)
+{
+	return len < ETHER_HLEN || ipoib_type_known(get_be16(frame + ETHER_TYPE))
+		       ? IPOIB_BAD_OFFLOAD
+		       : IPOIB_TYPE;
+}
+
 /* @return whether there is another frame of the kernel. */
 static bool read_frame(struct rib *r)
 {
 	struct virtio_net_hdr h;
-	struct iovec iov[] = {{&h, sizeof(h)}, {r->frames->frame, sizeof(r->frames->frame)}};
+	uint8_t *frame = r->frames->frame;
+	struct iovec iov[] = {{&h, sizeof(h)}, {frame, FRAME_MAX}};
 	ssize_t len = readv(r->tap, iov, ARRAY_SIZE(iov));
 
 	if (len < 0 && errno == EBADFD)
 		rib_netdev_gone(r);
 	if (len < (ssize_t)sizeof(h))
 		return false;
-	if (!cut_begin(&r->frames->cut, &h, r->frames->frame, (uint32_t)len - (uint32_t)sizeof(h),
-		    frame_max(r) - ETHER_HLEN)) {
-		ipoib_count(r->ipoib, IPOIB_BAD_OFFLOAD);
+	len -= (ssize_t)sizeof(h);
+	if (!cut_begin(&r->frames->cut, &h, frame, (uint32_t)len, frame_max(r) - ETHER_HLEN)) {
+		ipoib_count(r->ipoib, refusal(frame, (uint32_t)len));
 		r->frames->cut.done = true;
 	} else if (h.gso_type) {
 		ipoib_count(r->ipoib, IPOIB_CUT);

@@ -3,30 +3,43 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include "gid.h"
 #include "rib_impl.h"
 #include "roci_private.h"
 
-#define HOPS 64
+#define HOPS	 64
+#define GIDS_MAX 256 /* a table has no more: gid_index has 8 bits */
 
 /* --- set-up ----------------------------------------------------------------------------------- */
 
+const struct roci_gid_entry *rib_choose_gid(const struct roci_gid_entry *e, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (e[i].gid_type == ROCI_GID_TYPE_ROCE_V2 && gid_is_link_local(&e[i].gid) &&
+			e[i].vid == 0)
+			return &e[i];
+	return NULL;
+}
+
 static int find_gid(struct rib *r)
 {
-	const union roci_gid any = {.raw = {0xFE, 0x80, [15] = 1}};
-	struct roci_gid_entry e = {.size = sizeof(e)};
+	struct roci_gid_entry all[GIDS_MAX];
+	const struct roci_gid_entry *e;
 
-	if (roci_find_gid(r->q.ctx, r->cfg.port, &any, &e) || e.gid.raw[0] != 0xFE ||
-		(e.gid.raw[1] & 0xC0) != 0x80) {
+	for (unsigned i = 0; i < GIDS_MAX; i++)
+		all[i].size = sizeof(all[i]);
+	e = rib_choose_gid(all, roci_query_gids(r->q.ctx, r->cfg.port, all, GIDS_MAX));
+	if (!e) {
 		rib_say(r,
 			"port %u has no link-local GID yet: give its netdev one, or the port --gid "
 			"PORT,fe80::1",
 			r->cfg.port);
 		return -EAGAIN;
 	}
-	r->q.gid_index = (uint8_t)e.gid_index;
-	r->q.vid = e.vid;
-	memcpy(r->q.own.gid, e.gid.raw, 16);
-	memcpy(r->q.mac, e.mac, 6);
+	r->q.gid_index = (uint8_t)e->gid_index;
+	r->q.vid = e->vid;
+	memcpy(r->q.own.gid, e->gid.raw, 16);
+	memcpy(r->q.mac, e->mac, 6);
 	return 0;
 }
 

@@ -35,6 +35,26 @@ static bool is_tcp(const uint8_t *frame, uint32_t len, uint32_t l4, bool v6)
 			     !(get_be16(ip + IP4_FRAGMENT) & (IP4_MF | IP4_OFFSET)));
 }
 
+/* The sum of a length, as the pseudo-header has it. */
+static uint64_t sum_of_len(uint32_t len)
+{
+	uint8_t octets[4];
+
+	put_be32(octets, len);
+	return inet_add(0, octets, sizeof(octets));
+}
+
+/* The kernel has put the sum of the pseudo-header into the checksum: with the final destination,
+ * which the IP header does not name where there is a source route (RFC 8200 8.1). The complement of
+ * what it has of the length takes that away. */
+static uint32_t pseudo_of_frame(const struct cut *c)
+{
+	uint16_t sum;
+
+	memcpy(&sum, c->frame + c->l4 + TCP_SUM, sizeof(sum));
+	return (uint32_t)sum + (uint16_t)~inet_fold(sum_of_len(c->len - c->l4));
+}
+
 static bool begin_segments(struct cut *c, const struct virtio_net_hdr *h, uint32_t mtu)
 {
 	uint8_t type = h->gso_type & (uint8_t)~VIRTIO_NET_HDR_GSO_ECN;
@@ -46,6 +66,7 @@ static bool begin_segments(struct cut *c, const struct virtio_net_hdr *h, uint32
 	hlen = (c->frame[l4 + TCP_OFFSET] >> 4) * 4u;
 	c->l4 = l4;
 	c->head = l4 + hlen;
+	c->pseudo = pseudo_of_frame(c);
 	if (hlen < TCP_HLEN || c->head >= c->len || !h->gso_size || c->head >= ETHER_HLEN + mtu)
 		return false;
 	c->each = ETHER_HLEN + mtu - c->head;
@@ -79,8 +100,7 @@ static void put_ip(uint8_t *ip, uint32_t len, uint32_t hlen, uint32_t index)
 
 /* Only the first segment has CWR (RFC 3168 6.1.2), only the last FIN and PSH.
  * @param payload  where it was copied from: loads from the copy would wait for recent stores */
-static void put_tcp(
-	const struct cut *c, uint8_t *ip, uint8_t *tcp, const uint8_t *payload, uint32_t n)
+static void put_tcp(const struct cut *c, uint8_t *tcp, const uint8_t *payload, uint32_t n)
 {
 	uint32_t hlen = c->head - c->l4;
 	uint64_t sum;
@@ -91,7 +111,7 @@ static void put_tcp(
 	if (!c->done)
 		tcp[TCP_FLAGS] &= (uint8_t) ~(TCP_FIN | TCP_PSH);
 	inet_put(tcp + TCP_SUM, 0);
-	sum = inet_add(inet_pseudo(ip, hlen + n, PROTOCOL_TCP), tcp, hlen);
+	sum = inet_add(c->pseudo + sum_of_len(hlen + n), tcp, hlen);
 	sum = inet_add(sum, payload, n);
 	inet_put(tcp + TCP_SUM, (uint16_t)~inet_fold(sum));
 }
@@ -110,7 +130,7 @@ uint32_t cut_next(struct cut *c, uint8_t *to, uint32_t room)
 		return len;
 	memcpy(to + c->head, payload, n);
 	put_ip(to + ETHER_HLEN, len - ETHER_HLEN, c->l4 - ETHER_HLEN, c->sent++);
-	put_tcp(c, to + ETHER_HLEN, to + c->l4, payload, n);
+	put_tcp(c, to + c->l4, payload, n);
 	c->at += n;
 	return len;
 }

@@ -17,12 +17,13 @@ struct virtio_net_hdr;
 struct cut {
 	uint8_t *frame;
 	uint32_t len;
-	uint32_t head; /* octets before the payload; the whole frame if it is not segmented */
-	uint32_t l4;   /* where TCP begins */
-	uint32_t at;   /* payload that has left */
-	uint32_t each; /* payload of a segment */
-	uint32_t sent; /* segments that have left */
-	bool done;     /* all of it has left */
+	uint32_t head;	 /* octets before the payload; the whole frame if it is not segmented */
+	uint32_t l4;	 /* where TCP begins */
+	uint32_t pseudo; /* sum of its pseudo-header without the length, not folded */
+	uint32_t at;	 /* payload that has left */
+	uint32_t each;	 /* payload of a segment */
+	uint32_t sent;	 /* segments that have left */
+	bool done;	 /* all of it has left */
 };
 
 /**

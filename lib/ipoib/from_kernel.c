@@ -126,6 +126,30 @@ static bool nd_out(struct ipoib *s, uint8_t *ip6, uint32_t len, struct ipoib_tx 
 	return true;
 }
 
+static bool is_arp(uint16_t type)
+{
+	return type == IPOIB_ARP || type == IPOIB_RARP;
+}
+
+/* Replaces the link-layer addresses in a message: a peer's kernel would believe those of Ethernet.
+ */
+static bool translate(
+	struct ipoib *s, uint8_t *frame, uint32_t len, uint16_t type, struct ipoib_tx *tx)
+{
+	uint8_t *packet = frame + ETHER_HLEN;
+
+	if (is_arp(type))
+		return arp_out(s, frame, len, tx);
+	if (type != IPOIB_IP6)
+		return true;
+	len -= ETHER_HLEN;
+	if (nd_is(packet, len))
+		return nd_out(s, packet, len, tx);
+	if (nd_after_headers(packet, len))
+		return drop(s, IPOIB_BAD_ND);
+	return true;
+}
+
 bool ipoib_from_kernel(
 	struct ipoib *s, uint8_t *frame, uint32_t len, uint64_t now, struct ipoib_tx *tx)
 {
@@ -133,15 +157,13 @@ bool ipoib_from_kernel(
 	struct neigh *n;
 	uint8_t dst[6];
 	uint16_t type;
-	bool arp;
 
 	if (len < ETHER_HLEN)
 		return drop(s, IPOIB_SHORT);
 	type = get_be16(frame + ETHER_TYPE);
-	arp = type == IPOIB_ARP || type == IPOIB_RARP;
 	if (!ipoib_type_known(type))
 		return drop(s, IPOIB_TYPE);
-	if (!arp && !inet_is_ip(packet, len - ETHER_HLEN, type == IPOIB_IP4))
+	if (!is_arp(type) && !inet_is_ip(packet, len - ETHER_HLEN, type == IPOIB_IP4))
 		return drop(s, IPOIB_BAD_IP);
 	if ((!is_own(s, frame + ETHER_SRC) || s->stations.others) &&
 		!from_bridge(s, frame, len, type))
@@ -151,10 +173,7 @@ bool ipoib_from_kernel(
 	if (!n)
 		return probe_look_for(s, frame, type, now, tx);
 	*tx = (struct ipoib_tx){.at = packet - IPOIB_HLEN, .len = len - ETHER_HLEN + IPOIB_HLEN};
-	if (arp && !arp_out(s, frame, len, tx))
-		return false;
-	if (type == IPOIB_IP6 && nd_is(packet, len - ETHER_HLEN) &&
-		!nd_out(s, packet, len - ETHER_HLEN, tx))
+	if (!translate(s, frame, len, type, tx))
 		return false;
 	ipoib_header_put(tx->at, type);
 	return dest_send(s, n, now, tx);

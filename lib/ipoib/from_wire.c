@@ -58,22 +58,31 @@ static void heard_of(struct ipoib *s, struct arrival *a, struct neigh *n)
 	memcpy(a->mac, n->mac, 6);
 }
 
-/* The sender claims @p ip in an ARP or ND message. If it had another QPN when it did so before, it
- * has restarted: the kernel keeps the MAC that it knows (IPB-16), and also the one under which the
- * new QPN claimed other addresses meanwhile. */
-static void claim(struct ipoib *s, struct arrival *a, const struct ipoib_addr *said,
-	const uint8_t *ip, unsigned ip_len)
+/* The entry of a peer that has @p ip, or is about to. If it had another QPN when it claimed that
+ * before, it has restarted: the kernel keeps the MAC that it knows (IPB-16), and also the one under
+ * which the new QPN claimed other addresses meanwhile. */
+static struct neigh *entry_with(
+	struct ipoib *s, const struct ipoib_addr *said, const uint8_t *ip, unsigned ip_len)
 {
 	struct neigh *n = neigh_of_ip(&s->table, said->gid, ip, ip_len);
 
-	/* It may have moved there: not announced, nor a duplicate again, before it is used here. */
-	s->count[IPOIB_DUPLICATE] += station_doubt(&s->stations, ip, ip_len);
-	if (n && n->addr.qpn != said->qpn) {
+	if (!n)
+		return dest_peer(s, said);
+	if (n->addr.qpn != said->qpn) {
 		s->count[IPOIB_RESTARTED]++;
 		neigh_rebind(n, said->qpn);
-	} else if (!n) {
-		n = dest_peer(s, said);
 	}
+	return n;
+}
+
+/* The sender claims @p ip in an ARP or ND message. */
+static void claim(struct ipoib *s, struct arrival *a, const struct ipoib_addr *said,
+	const uint8_t *ip, unsigned ip_len)
+{
+	struct neigh *n = entry_with(s, said, ip, ip_len);
+
+	/* It may have moved there: not announced, nor a duplicate again, before it is used here. */
+	s->count[IPOIB_DUPLICATE] += station_doubt(&s->stations, ip, ip_len);
 	neigh_claim(n, ip, ip_len);
 	heard_of(s, a, n);
 }
@@ -123,6 +132,23 @@ static const uint8_t *target_mac(struct ipoib *s, const struct arrival *a, const
 	return n ? n->mac : unknown;
 }
 
+/* A probe (RFC 5227 2.1.1) claims nothing but is answered; so are a request of RARP, and a question
+ * of the peer's rocid, whose target is its own (arp_probe()). */
+static void arp_heard(struct ipoib *s, struct arrival *a, const struct arp *arp,
+	const struct ipoib_addr *sender, bool to_itself)
+{
+	bool nameless = inet_is_zero(arp->sender_ip, 4);
+
+	if (arp->op == ARP_RARP_REQUEST || (nameless && (to_itself || arp->op != ARP_REQUEST))) {
+		heard_of(s, a, dest_peer(s, sender));
+	} else if (nameless) {
+		probe_not(s, arp->target_ip, a->now);
+		heard_of(s, a, entry_with(s, sender, arp->target_ip, 4));
+	} else {
+		claim(s, a, sender, arp->sender_ip, 4);
+	}
+}
+
 static bool arp_in(struct ipoib *s, struct arrival *a, uint32_t *len)
 {
 	struct ipoib_addr sender, target;
@@ -132,11 +158,7 @@ static bool arp_in(struct ipoib *s, struct arrival *a, uint32_t *len)
 		return drop(s, IPOIB_BAD_ARP);
 	if (!may_claim(s, a, &sender))
 		return false;
-	/* A probe (RFC 5227) claims nothing but is answered; so is a request of RARP. */
-	if (inet_is_zero(arp.sender_ip, 4) || arp.op == ARP_RARP_REQUEST)
-		heard_of(s, a, dest_peer(s, &sender));
-	else
-		claim(s, a, &sender, arp.sender_ip, 4);
+	arp_heard(s, a, &arp, &sender, ipoib_addr_same(&target, &sender));
 	arp_write_eth(a->packet, &arp, a->mac, target_mac(s, a, &arp, &sender, &target));
 	*len = ARP_ETH_LEN;
 	return true;

@@ -17,6 +17,7 @@
  * - a group that nothing was sent to for GROUP leaves the table
  * - of the IP addresses of packets to MACs that no peer has, one is asked for per LOOK
  * - of those of packets for hosts of a bridge that were not heard, likewise
+ * - an IP address that a peer looks for duplicates of is not asked for by ARP before PROBED
  */
 #ifndef IPOIB_H
 #define IPOIB_H
@@ -32,6 +33,7 @@
 #define IPOIB_RETRY_NS	   (1000 * IPOIB_MS)
 #define IPOIB_LOOK_NS	   (100 * IPOIB_MS)
 #define IPOIB_GROUP_NS	   (60000 * IPOIB_MS)
+#define IPOIB_PROBED_NS	   (10000 * IPOIB_MS) /* RFC 5227 1.1: it is used after 4 to 7 s */
 #define IPOIB_PROBES	   3u
 #define IPOIB_WAIT_EACH	   16u	/* packets that wait for one destination */
 #define IPOIB_WAIT_ALL	   128u /* and for all */
@@ -183,7 +185,7 @@ const struct neigh *ipoib_neigh(const struct ipoib *s, uint32_t i);
 /** @return how many IP addresses of this side belong to MACs other than the netdev's. */
 uint32_t ipoib_bridged(const struct ipoib *s);
 
-/** @return the IP addresses of this side, which change when their `changes` do. */
+/** @return the IP addresses of this side. */
 const struct station_table *ipoib_stations(const struct ipoib *s);
 
 #endif

@@ -24,14 +24,25 @@ struct packet {
 	uint8_t data[IPOIB_PACKET_MAX];
 };
 
+#define PROBED_MAX 16u
+
+/** An address that a peer looks for duplicates of (RFC 5227): not asked for by ARP before `until`.
+ */
+struct probed {
+	uint8_t ip[4];
+	uint64_t until;
+};
+
 struct ipoib {
 	struct ipoib_config cfg;
 	uint8_t wire_mac[6];	/* by which peers know us */
 	uint8_t made_up[16];	/* neigh_made_up() of this netdev */
 	struct seek looked_for; /* peers, on the wire */
 	struct seek searched;	/* hosts of this side */
-	struct list asks;	/* neighs that need a handle */
-	struct list ready;	/* that got one, with packets */
+	struct probed probed[PROBED_MAX];
+	uint32_t nprobed;  /* so far */
+	struct list asks;  /* neighs that need a handle */
+	struct list ready; /* that got one, with packets */
 	struct list probing;
 	uint64_t count[IPOIB_COUNTS];
 	struct list waiting; /* packets, the oldest first */
@@ -103,6 +114,9 @@ bool dest_send(struct ipoib *s, struct neigh *n, uint64_t now, struct ipoib_tx *
  */
 bool probe_look_for(
 	struct ipoib *s, uint8_t *frame, uint16_t type, uint64_t now, struct ipoib_tx *tx);
+
+/** A peer looks for duplicates of @p ip: ARP does not ask for that for IPOIB_PROBED_NS. */
+void probe_not(struct ipoib *s, const uint8_t ip[4], uint64_t now);
 
 /** A packet of a peer with this GID is for an IP address of this side that is not known:
  * ipoib_search() will ask for it. */

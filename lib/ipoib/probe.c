@@ -10,17 +10,18 @@
 /* --- by ARP and by ND ------------------------------------------------------------------------- */
 
 /* Without an IP address of this host (RFC 5227 2.1.1): the peer answers whatever networks it and
- * the kernel have here, and nobody learns an address that may be another host's by now. */
+ * the kernel have here, and nobody learns an address that may be another host's by now. The target,
+ * which is ignored otherwise, is our own: this tells other rocid that it is no search for
+ * duplicates, during which they would not ask. */
 static struct neigh *arp_probe(struct ipoib *s, const uint8_t ip[4], struct ipoib_tx *tx)
 {
 	static const uint8_t everybody[4] = {0xFF, 0xFF, 0xFF, 0xFF};
-	static const struct ipoib_addr unknown;
 	struct arp a = {.op = ARP_REQUEST};
 	uint8_t mgid[16];
 
 	memcpy(a.target_ip, ip, 4);
 	ipoib_header_put(tx->at, IPOIB_ARP);
-	arp_write_ipoib(tx->at + IPOIB_HLEN, &a, &s->cfg.own, &unknown);
+	arp_write_ipoib(tx->at + IPOIB_HLEN, &a, &s->cfg.own, &s->cfg.own);
 	tx->len = IPOIB_HLEN + ARP_IPOIB_LEN;
 	ipoib_mgid_of_ip4(mgid, s->cfg.pkey, s->cfg.scope, everybody);
 	return dest_group(s, mgid);
@@ -40,6 +41,29 @@ static struct neigh *nd_probe(struct ipoib *s, const uint8_t ip[16], struct ipoi
 	return dest_group(s, mgid);
 }
 
+/* A host that looks for duplicates of an address takes a probe for it to be another's search, and
+ * gives the address up (RFC 5227 2.1.1). */
+static bool is_probed(const struct ipoib *s, const uint8_t ip[4], uint64_t now)
+{
+	for (unsigned i = 0; i < PROBED_MAX; i++)
+		if (now < s->probed[i].until && !memcmp(s->probed[i].ip, ip, 4))
+			return true;
+	return false;
+}
+
+void probe_not(struct ipoib *s, const uint8_t ip[4], uint64_t now)
+{
+	struct probed *p = NULL;
+
+	for (unsigned i = 0; i < PROBED_MAX; i++)
+		if (!memcmp(s->probed[i].ip, ip, 4))
+			p = &s->probed[i];
+	if (!p)
+		p = &s->probed[s->nprobed++ % PROBED_MAX];
+	memcpy(p->ip, ip, 4);
+	p->until = now + IPOIB_PROBED_NS;
+}
+
 /* --- unknown peers ---------------------------------------------------------------------------- */
 
 /* @return whether there is a question for the wire. */
@@ -49,6 +73,8 @@ static bool look(struct ipoib *s, uint64_t now, struct ipoib_tx *tx)
 	struct neigh *to;
 
 	if (!seek_take(&s->looked_for, now, IPOIB_LOOK_NS, &at))
+		return false;
+	if (at.len == 4 && is_probed(s, at.ip, now))
 		return false;
 	s->count[IPOIB_PROBES_SENT]++;
 	to = at.len == 16 ? nd_probe(s, at.ip, tx) : arp_probe(s, at.ip, tx);
@@ -83,13 +109,29 @@ bool probe_look_for(
 
 /* --- peers that are silent -------------------------------------------------------------------- */
 
-/* By broadcast, or to the group of its address: a unicast would go to a QP that is gone. In turns
- * by both families and for each address: a peer may have lost some, or be a bridge, whose hosts
- * come and go. */
-static struct neigh *write_probe(struct ipoib *s, struct neigh *n, struct ipoib_tx *tx)
+/* @return the next of its addresses that ARP may ask for, or NULL. */
+static const uint8_t *next_ip4(const struct ipoib *s, struct neigh *n, uint64_t now)
 {
-	if (n->nip4 && (n->probes & 1 || !n->nip6))
-		return arp_probe(s, n->ip4[n->asked4++ % n->nip4], tx);
+	for (unsigned i = 0; i < n->nip4; i++) {
+		const uint8_t *ip = n->ip4[n->asked4++ % n->nip4];
+
+		if (!is_probed(s, ip, now))
+			return ip;
+	}
+	return NULL;
+}
+
+/* By broadcast, or to the group of its address: a unicast would go to a QP that is gone. In turns
+ * by both families, first by ND, which is no search for duplicates to anybody, and for each
+ * address: a peer may have lost some, or be a bridge, whose hosts come and go. */
+static struct neigh *write_probe(
+	struct ipoib *s, struct neigh *n, uint64_t now, struct ipoib_tx *tx)
+{
+	bool by_nd = n->nip6 && n->probes & 1;
+	const uint8_t *ip4 = by_nd ? NULL : next_ip4(s, n, now);
+
+	if (ip4)
+		return arp_probe(s, ip4, tx);
 	return n->nip6 ? nd_probe(s, n->ip6[n->asked6++ % n->nip6], tx) : NULL;
 }
 
@@ -104,7 +146,7 @@ static bool probe(struct ipoib *s, struct neigh *n, uint64_t now, struct ipoib_t
 	}
 	n->probes++;
 	n->due = now + IPOIB_PROBE_NS;
-	to = write_probe(s, n, tx);
+	to = write_probe(s, n, now, tx);
 	if (!to)
 		return false;
 	s->count[IPOIB_PROBES_SENT]++;

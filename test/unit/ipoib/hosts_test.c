@@ -173,13 +173,88 @@ static void probe__by_both_families(void **state)
 	l.host[1].silent = true;
 	l.now += S;
 	host_ip(&l, 0, 1);
-	assert_int_equal(next_probe(room), IPOIB_ARP);
-	l.now += IPOIB_PROBE_NS;
 	assert_int_equal(next_probe(room), IPOIB_IP6);
 	assert_true(nd_read(&nd, room + IPOIB_HLEN, 40 + 24 + 8 * IPOIB_ND_UNITS, IPOIB_ND_UNITS));
 	assert_memory_equal(nd.target, ip6[1], 16);
 	neigh_made_up(source, &l.host[0].cfg.own);
 	assert_memory_equal(room + IPOIB_HLEN + 8, source, 16);
+	l.now += IPOIB_PROBE_NS;
+	assert_int_equal(next_probe(room), IPOIB_ARP);
+}
+
+/* The kernel of host @p i looks for duplicates of @p ip (RFC 5227 2.1.1); host 0 hears it. */
+static void looks_for_duplicates(unsigned i, const uint8_t ip[4])
+{
+	static const struct ipoib_addr unknown;
+	const struct ipoib_addr *own = &l.host[i].cfg.own;
+	struct arp a = {.op = ARP_REQUEST};
+	uint8_t p[IPOIB_HLEN + ARP_IPOIB_LEN];
+
+	memcpy(a.target_ip, ip, 4);
+	ipoib_header_put(p, IPOIB_ARP);
+	arp_write_ipoib(p + IPOIB_HLEN, &a, own, &unknown);
+	assert_true(host_datagram(&l, 0, own, true, p, sizeof(p)));
+}
+
+/* Host 0 sends to host 1 for so long. @return how often it asked for a peer. */
+static uint64_t asks_within(uint64_t ns)
+{
+	uint64_t before = host_count(&l, 0, IPOIB_PROBES_SENT);
+
+	for (uint64_t end = l.now + ns; l.now < end;) {
+		host_ip(&l, 0, 1);
+		link_run(&l, S / 10);
+	}
+	return host_count(&l, 0, IPOIB_PROBES_SENT) - before;
+}
+
+/* proves IPB-16: a peer that restarted looks for duplicates before it claims its address */
+static void restart__looks_for_duplicates(void **state)
+{
+	host_arp(&l, 0, 1);
+	host_ip(&l, 0, 1);
+	host_restart(&l, 1, 777);
+	looks_for_duplicates(1, l.host[1].ip);
+	assert_int_equal(host_count(&l, 0, IPOIB_RESTARTED), 1);
+	assert_true(host_ip(&l, 0, 1));
+	assert_int_equal(l.host[1].got, 2);
+	assert_int_equal(ipoib_neighs(l.host[0].s), 2); /* the peer, and everybody */
+}
+
+/* A host that looks for duplicates takes a probe for a search of another host, and gives the
+ * address up, whether it had the address before or not. */
+static void probe__not_while_a_peer_looks_for_duplicates(void **state)
+{
+	static const uint8_t nobody[6] = {2, 9};
+
+	host_arp(&l, 0, 1);
+	host_ip(&l, 0, 1);
+	l.host[1].silent = true;
+	for (unsigned i = 1; i <= 2; i++) {
+		looks_for_duplicates(i, l.host[1].ip);
+		assert_int_equal(asks_within(IPOIB_PROBED_NS - S / 10), 0);
+		assert_in_range(asks_within(2 * S), 1, IPOIB_PROBES);
+	}
+	looks_for_duplicates(2, l.host[3].ip);
+	memcpy(l.host[0].mac[3], nobody, sizeof(nobody));
+	assert_false(host_ip(&l, 0, 3));
+	link_run(&l, S / 10);
+	looks_for_duplicates(1, l.host[1].ip);
+	assert_int_equal(asks_within(2 * S), 0);
+}
+
+/* Questions of other rocid hold none back: only the host that asks gets the answer. */
+static void probe__whatever_others_ask(void **state)
+{
+	host_arp(&l, 0, 1);
+	host_arp(&l, 2, 1);
+	l.host[1].silent = true;
+	for (unsigned i = 0; i < 40; i++) {
+		host_ip(&l, 2, 1);
+		assert_in_range(asks_within(S / 10), 0, 1);
+	}
+	assert_in_range(host_count(&l, 0, IPOIB_PROBES_SENT), 2, 4);
+	assert_in_range(host_count(&l, 2, IPOIB_PROBES_SENT), 2, 4);
 }
 
 /* A probe of a peer's rocid claims nothing: its source is no address to ask for later. The kernel
@@ -287,6 +362,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(probe__by_both_families, setup, teardown),
 		cmocka_unit_test_setup_teardown(probe__of_each_address, setup, teardown),
 		cmocka_unit_test_setup_teardown(probe__of_others_is_no_claim, setup, teardown),
+		cmocka_unit_test_setup_teardown(restart__looks_for_duplicates, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			probe__not_while_a_peer_looks_for_duplicates, setup, teardown),
+		cmocka_unit_test_setup_teardown(probe__whatever_others_ask, setup, teardown),
 		cmocka_unit_test_setup_teardown(restart__announced, setup, teardown),
 		cmocka_unit_test_setup_teardown(loss__of_one_in_three, setup, teardown),
 		cmocka_unit_test_setup_teardown(duplicate__address, setup, teardown),

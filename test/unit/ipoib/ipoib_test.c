@@ -478,8 +478,9 @@ static void nd__after_extension_headers(void **state)
 	unsigned bad = 0;
 
 	for (unsigned i = 0; i < ARRAY_SIZE(row); i++) {
-		uint8_t p[ROOM] = {[IPOIB_HLEN] = 0x60};
+		uint8_t p[ROOM] = {[IPOIB_HLEN] = 0x60}, frame[ROOM] = {0x33, 0x33};
 		uint32_t len = IPOIB_HLEN + 40 + row[i].len;
+		struct ipoib_tx tx;
 
 		ipoib_header_put(p, IPOIB_IP6);
 		p[IPOIB_HLEN + 6] = row[i].type;
@@ -489,6 +490,11 @@ static void nd__after_extension_headers(void **state)
 		bad += row[i].hides;
 		assert_int_equal(
 			host_datagram(&l, 0, &l.host[1].cfg.own, false, p, len), !row[i].hides);
+		assert_int_equal(host_count(&l, 0, IPOIB_BAD_ND), bad);
+		put_be16(frame + 12, IPOIB_IP6); /* and of this side */
+		memcpy(frame + ETH, p + IPOIB_HLEN, len - IPOIB_HLEN);
+		ipoib_from_kernel(l.host[0].s, frame, ETH + len - IPOIB_HLEN, l.now, &tx);
+		bad += row[i].hides;
 		assert_int_equal(host_count(&l, 0, IPOIB_BAD_ND), bad);
 	}
 }

@@ -83,6 +83,16 @@ static uint32_t make(uint8_t *f, bool v6, uint32_t seq, uint32_t payload, uint8_
 	return len;
 }
 
+/* As the kernel leaves it to the netdev: with the sum of the pseudo-header for a checksum. */
+static uint32_t make_partial(uint8_t *f, bool v6, uint32_t seq, uint32_t payload, uint8_t flags)
+{
+	uint32_t len = make(f, v6, seq, payload, flags), l4 = l4_of(v6);
+	const uint8_t *ip = f + ETHER_HLEN;
+
+	put_be16(f + l4 + TCP_SUM, slow_sum(ip + (v6 ? 8 : 12), v6 ? 32 : 8, 6 + len - l4));
+	return len;
+}
+
 static struct virtio_net_hdr segments(bool v6, uint16_t size)
 {
 	return (struct virtio_net_hdr){.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
@@ -94,7 +104,8 @@ static struct virtio_net_hdr segments(bool v6, uint16_t size)
 
 static void cut_into(bool v6, uint16_t size, uint32_t mtu, uint32_t expect)
 {
-	uint32_t len = make(big, v6, 0xFFFFFF00, SIZE, FLAGS_DATA | TCP_PSH | TCP_FIN | TCP_CWR);
+	uint32_t len =
+		make_partial(big, v6, 0xFFFFFF00, SIZE, FLAGS_DATA | TCP_PSH | TCP_FIN | TCP_CWR);
 	struct virtio_net_hdr h = segments(v6, size);
 	uint32_t l4 = l4_of(v6), at = 0, i = 0, n;
 	uint8_t f[ROOM];
@@ -141,6 +152,38 @@ static void cut__to_the_mtu_of_the_link(void **state)
 	cut_into(true, 4000, MTU, MTU - 72);
 }
 
+#define ROUTE 24u /* octets of a routing header with one address */
+
+/* The IP header names the next hop, the checksum covers the last (RFC 8200 8.1). */
+static void cut__source_route(void **state)
+{
+	static const uint8_t last[16] = {0xFD, 2, [15] = 9};
+	const uint32_t l4 = l4_of(true) + ROUTE, len = l4 + TCP_HLEN + SIZE / 2;
+	struct virtio_net_hdr h = segments(true, 1000);
+	uint8_t f[ROOM], pseudo[32] = {0}, *ip = big + ETHER_HLEN;
+	uint32_t n, sent = 0;
+	struct cut c;
+
+	make(big, true, 1, SIZE / 2, FLAGS_DATA);
+	memset(ip + IP6_HLEN, 0, ROUTE + TCP_HLEN);
+	ip[IP6_NEXT] = 43;
+	ip[IP6_DST] = 0xFE;
+	ip[IP6_HLEN] = 6;
+	ip[IP6_HLEN + 1] = ROUTE / 8 - 1;
+	ip[IP6_HLEN + 3] = 1;
+	memcpy(ip + IP6_HLEN + 8, last, sizeof(last));
+	big[l4 + TCP_OFFSET] = 0x50;
+	memcpy(pseudo + 16, last, sizeof(last));
+	put_be16(big + l4 + TCP_SUM, slow_sum(pseudo, sizeof(pseudo), 6 + len - l4));
+	h.csum_start = (uint16_t)l4;
+	assert_true(cut_begin(&c, &h, big, len, MTU));
+	for (; (n = cut_next(&c, f, sizeof(f))) != 0; sent++)
+		assert_int_equal(
+			slow_sum(f + l4, n - l4, slow_sum(pseudo, sizeof(pseudo), 6 + n - l4)),
+			0xFFFF);
+	assert_int_equal(sent, SIZE / 2 / 1000);
+}
+
 static void cut__nothing_left_for_payload(void **state)
 {
 	uint32_t len = make(big, false, 1, SIZE, FLAGS_DATA);
@@ -153,13 +196,12 @@ static void cut__nothing_left_for_payload(void **state)
 
 static void cut__checksum_only(void **state)
 {
-	uint32_t len = make(big, false, 1, 333, FLAGS_DATA), l4 = l4_of(false);
+	uint32_t len = make_partial(big, false, 1, 333, FLAGS_DATA), l4 = l4_of(false);
 	struct virtio_net_hdr h = segments(false, 0);
 	uint8_t f[ROOM];
 	struct cut c;
 
 	h.gso_type = VIRTIO_NET_HDR_GSO_NONE;
-	put_be16(big + l4 + TCP_SUM, slow_sum(big + ETHER_HLEN + 12, 8, 6 + len - l4));
 	assert_true(cut_begin(&c, &h, big, len, MTU));
 	assert_int_equal(cut_next(&c, f, sizeof(f)), len);
 	assert_true(tcp_right(f, len, false));
@@ -249,8 +291,8 @@ static void cut__refuses(void **state)
 /* A frame that was cut is put together as it was, and the kernel could cut it again. */
 static void merge_all(bool v6)
 {
-	uint32_t len = make(big, v6, 5, SIZE, FLAGS_DATA | TCP_PSH), l4 = l4_of(v6), at = 0, n,
-		 i = 0;
+	uint32_t len = make_partial(big, v6, 5, SIZE, FLAGS_DATA | TCP_PSH), l4 = l4_of(v6), at = 0,
+		 n, i = 0;
 	struct virtio_net_hdr h = segments(v6, 1900);
 	static uint8_t whole[SIZE + 200];
 	struct merge m = {0};
@@ -272,6 +314,7 @@ static void merge_all(bool v6)
 	h.gso_type = VIRTIO_NET_HDR_GSO_NONE; /* and the checksum is what its header says */
 	assert_true(cut_begin(&c, &h, whole, len, MTU));
 	assert_true(tcp_right(whole, len, v6));
+	make(big, v6, 5, SIZE, FLAGS_DATA | TCP_PSH);
 	assert_memory_equal(whole, big, len);
 }
 
@@ -432,6 +475,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cut__segments),
 		cmocka_unit_test(cut__to_the_mtu_of_the_link),
+		cmocka_unit_test(cut__source_route),
 		cmocka_unit_test(cut__nothing_left_for_payload),
 		cmocka_unit_test(cut__checksum_only),
 		cmocka_unit_test(cut__checksum_of_zero),
