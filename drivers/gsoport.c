@@ -126,7 +126,8 @@ static bool take_one(
 	q->into[1] = (struct iovec){rte_pktmbuf_mtod(m, void *), f->len};
 	if (f->whole) {
 		memcpy(rte_pktmbuf_mtod(m, void *), f->data, f->len);
-	} else if (!gsosock_read(&q->sock, q->into, 2, f->len)) {
+	} else if (!gsosock_read(&q->sock, q->into, 2, f->len) ||
+		   memcmp(rte_pktmbuf_mtod(m, void *), f->data, GSOSOCK_SEEN)) {
 		rte_pktmbuf_free(m);
 		add(&q->count.ierrors, 1);
 		return true;
@@ -149,7 +150,8 @@ static void cut(struct gso_queue *q, struct gso_split *s, const struct gsosock_f
 	}
 }
 
-/* Reads the super-frame from the socket: each part goes to where it stays. */
+/* Reads the super-frame from the socket: each part goes to where it stays. Another frame, if slots
+ * and queue were ever out of step, has another identification or PSN. */
 static bool read_parts(struct gso_queue *q, const struct gso_split *s, uint32_t len)
 {
 	uint8_t head[GSO_HEAD_MAX];
@@ -162,7 +164,9 @@ static bool read_parts(struct gso_queue *q, const struct gso_split *s, uint32_t 
 			(struct iovec){rte_pktmbuf_mtod_offset(q->part[i], void *, s->head),
 				RTE_MIN(s->size, s->left - before)};
 	}
-	return gsosock_read(&q->sock, q->into, 2u + q->parts, len);
+	return gsosock_read(&q->sock, q->into, 2u + q->parts, len) &&
+	       !memcmp(head, s->frame, s->head) &&
+	       !memcmp(q->into[2].iov_base, s->frame + s->head, BTH_HLEN);
 }
 
 /* Takes the super-frame @p s, all of its frames. @return false: there are no buffers. */

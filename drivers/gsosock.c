@@ -241,10 +241,15 @@ bool gsosock_read(const struct gsosock *s, struct iovec *io, unsigned n, uint32_
 {
 	struct virtio_net_hdr vnet;
 	struct msghdr h = {.msg_iov = io, .msg_iovlen = n};
+	ssize_t got;
 
 	io[0] = (struct iovec){&vnet, sizeof(vnet)};
-	return recvmsg(s->fd, &h, MSG_DONTWAIT) == (ssize_t)(sizeof(vnet) + len) &&
-	       !(h.msg_flags & MSG_TRUNC);
+	/* A netdev that was down leaves this error in the socket. It is reported once, and the
+	 * frame stays in the queue. */
+	do
+		got = recvmsg(s->fd, &h, MSG_DONTWAIT);
+	while (got < 0 && errno == ENETDOWN);
+	return got == (ssize_t)(sizeof(vnet) + len) && !(h.msg_flags & MSG_TRUNC);
 }
 
 void gsosock_release(struct gsosock *s)

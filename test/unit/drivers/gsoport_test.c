@@ -248,30 +248,141 @@ static void gsoport__queues_share_the_flows(void **state)
 	assert_true(seen[0] && seen[1]);
 }
 
+/* Waits until b's kernel has handed over what was sent, while there is no buffer that it could be
+ * taken into. */
+static void arrived(void)
+{
+	static struct rte_mbuf *all[4096];
+	uint64_t before = stats_of(&b).rx_nombuf;
+	time_t end = patience_begin();
+	struct rte_mbuf *got[16];
+	unsigned taken = 0;
+
+	while ((all[taken] = rte_pktmbuf_alloc(pool)))
+		taken++;
+	while (stats_of(&b).rx_nombuf == before) {
+		for (uint16_t q = 0; q < QUEUES; q++)
+			assert_int_equal(rte_eth_rx_burst(b.ethdev, q, got, 16), 0);
+		assert_false(patience_over(end));
+	}
+	rte_pktmbuf_free_bulk(all, taken);
+}
+
+static void send_run(unsigned net, uint16_t id)
+{
+	struct rte_mbuf *m[16];
+
+	for (uint16_t i = 0; i < 16; i++)
+		m[i] = frame(net, 50000, (uint16_t)(id + i), BODY);
+	send_all(0, m, 16);
+}
+
+/* The frames of send_run(). */
+static void receive_run(unsigned net, uint16_t id)
+{
+	struct rte_mbuf *got[16];
+
+	receive(got, 16);
+	for (uint16_t i = 0; i < 16; i++) {
+		struct rte_mbuf *copy = frame(net, 50000, (uint16_t)(id + i), BODY);
+
+		same(got[i], copy);
+		rte_pktmbuf_free(copy);
+	}
+	rte_pktmbuf_free_bulk(got, 16);
+}
+
 /* One run is there, while buffers are for a few frames only: it waits. */
 static void gsoport__no_buffers(void **state)
 {
-	static struct rte_mbuf *all[4096];
-	struct rte_mbuf *m[16], *got[16];
-	time_t end = patience_begin();
+	send_run(NET_IPV4, 0);
+	arrived();
+	receive_run(NET_IPV4, 0);
+	assert_int_equal(stats_of(&b).ipackets, 16);
+}
+
+/* The error that this leaves in the receiver's socket is not taken for the run that waits. */
+static void gsoport__a_run_waits_while_the_netdev_is_down(void **state)
+{
+	send_run(NET_IPV4, 0);
+	arrived();
+	assert_int_equal(system("ip link set vb down && ip link set vb up"), 0);
+	for (uint16_t id = 0; id < 64; id += 16) {
+		receive_run(NET_IPV4, id);
+		send_run(NET_IPV4, id + 16);
+	}
+	receive_run(NET_IPV4, 64);
+	assert_int_equal(stats_of(&b).ierrors, 0);
+}
+
+/* Takes a frame that waits in one of b's sockets. */
+static void steal(void)
+{
+	uint8_t first[64];
 	unsigned taken = 0;
 
-	for (uint16_t i = 0; i < 16; i++)
-		m[i] = frame(NET_IPV4, 50000, i, BODY);
-	send_all(0, m, 16);
-	while ((all[taken] = rte_pktmbuf_alloc(pool)))
-		taken++;
-	do { /* the kernel may hand the run over a little later */
-		for (uint16_t q = 0; q < QUEUES; q++)
-			assert_int_equal(rte_eth_rx_burst(b.ethdev, q, got, 16), 0);
-	} while (!stats_of(&b).rx_nombuf && !patience_over(end));
-	rte_pktmbuf_free_bulk(all, taken);
-	receive(got, 16);
-	for (unsigned i = 0; i < 16; i++)
-		assert_good(got[i]);
-	rte_pktmbuf_free_bulk(got, 16);
-	assert_true(stats_of(&b).rx_nombuf > 0);
-	assert_int_equal(stats_of(&b).ipackets, 16);
+	for (int fd = 3; fd < 1024; fd++) {
+		struct sockaddr_ll at = {.sll_family = AF_UNSPEC};
+		socklen_t size = sizeof(at);
+
+		if (!getsockname(fd, (struct sockaddr *)&at, &size) && at.sll_family == AF_PACKET &&
+			at.sll_ifindex == (int)if_nametoindex("vb"))
+			taken += recv(fd, first, sizeof(first), MSG_DONTWAIT) > 0;
+	}
+	assert_int_equal(taken, 1);
+}
+
+static void poll_end(const struct end *e)
+{
+	struct rte_mbuf *got;
+
+	for (uint16_t q = 0; q < QUEUES; q++)
+		assert_int_equal(rte_eth_rx_burst(e->ethdev, q, &got, 1), 0);
+}
+
+/* Nothing is delivered with the payload of another frame. With IPv6 only the PSN tells them apart.
+ */
+static void gsoport__slots_out_of_step(void **state)
+{
+	for (unsigned net = NET_IPV4; net <= NET_IPV6; net++) {
+		uint64_t before = stats_of(&b).ierrors;
+		time_t end = patience_begin();
+
+		send_run(net, 100);
+		arrived();
+		steal();
+		send_run(net, 200);
+		while (stats_of(&b).ierrors != before + 2) {
+			poll_end(&b);
+			assert_false(patience_over(end));
+		}
+	}
+}
+
+/* The same for a frame that is no run. */
+static void gsoport__a_slot_out_of_step(void **state)
+{
+	time_t end = patience_begin();
+
+	for (uint16_t id = 1; id < 3; id++) {
+		struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
+		struct rte_mbuf *like = frame(NET_IPV4, 50000, id, BODY);
+
+		m->data_off = 0;
+		m->data_len = MBUF_ROOM;
+		m->pkt_len = MBUF_ROOM;
+		memcpy(rte_pktmbuf_mtod(m, uint8_t *), rte_pktmbuf_mtod(like, uint8_t *), BODY);
+		rte_pktmbuf_free(like);
+		send_all(0, &m, 1);
+		if (id == 1) {
+			arrived();
+			steal();
+		}
+	}
+	while (stats_of(&b).ierrors != 2) {
+		poll_end(&b);
+		assert_false(patience_over(end));
+	}
 }
 
 static int listen_at(const char *netdev)
@@ -485,14 +596,6 @@ static void send_four(void)
 	rte_pktmbuf_free_bulk(got, 4);
 }
 
-static void poll_end(const struct end *e)
-{
-	struct rte_mbuf *got;
-
-	for (uint16_t q = 0; q < QUEUES; q++)
-		assert_int_equal(rte_eth_rx_burst(e->ethdev, q, &got, 1), 0);
-}
-
 /* Runs go to a peer once it has answered, and no other frame is seen by anybody. */
 static void gsoport__asks_before_it_sends_runs(void **state)
 {
@@ -642,6 +745,9 @@ int main(void)
 		test(gsoport__after_the_netdev_was_down),
 		test(gsoport__queues_share_the_flows),
 		test(gsoport__no_buffers),
+		test(gsoport__a_run_waits_while_the_netdev_is_down),
+		test(gsoport__slots_out_of_step),
+		test(gsoport__a_slot_out_of_step),
 		test(gsoport__the_kernel_cuts),
 		test(gsoport__options_when_asked_for),
 		test(gsoport__frames_wait),
