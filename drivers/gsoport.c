@@ -32,6 +32,8 @@
 /* The ethdev's own ring, for frames that callbacks reported as sent: emptied before it is
  * filled. */
 #define SENT_MAX (2 * BURST)
+/* A worker may have taken all frames of a full ring just before one look. */
+#define STUCK_LOOKS 2u
 
 /* One message to the kernel: a frame or a run of them. */
 struct gso_message {
@@ -69,6 +71,12 @@ struct gso_queue {
 		_Atomic uint64_t ipackets, ibytes, ierrors, nombuf, opackets, obytes, oerrors,
 			refused, runs, no_room;
 	} count;
+	/* control thread */
+	uint64_t missed; /* frames that found no slot */
+	struct {
+		uint64_t missed, taken; /* at the last look */
+		unsigned looks;		/* in a row, that found no slot filled */
+	} stuck;
 };
 
 struct gsoport {
@@ -76,7 +84,7 @@ struct gsoport {
 	uint16_t ethdev;
 	uint16_t queues;
 	bool made;	       /* the ethdev */
-	uint64_t missed;       /* control thread */
+	uint64_t look_ms;      /* when to look next whether one is stuck; control thread */
 	uint64_t refused;      /* that gsoport_refused() has returned; control thread */
 	struct rte_ring *none; /* always empty: the ethdev's own receive ring */
 	struct gso_queue *queue[WORKER_MAX];
@@ -612,6 +620,12 @@ void gsoport_destroy(struct gsoport *g)
 	free(g);
 }
 
+static uint64_t missed(struct gso_queue *q)
+{
+	q->missed += gsosock_missed(&q->sock);
+	return q->missed;
+}
+
 void gsoport_count(void *arg, struct rte_eth_stats *stats)
 {
 	struct gsoport *g = arg;
@@ -620,17 +634,15 @@ void gsoport_count(void *arg, struct rte_eth_stats *stats)
 	for (uint16_t i = 0; i < g->queues; i++) {
 		struct gso_queue *q = g->queue[i];
 
-		g->missed += gsosock_missed(&q->sock);
+		stats->imissed += missed(q) + get(&q->count.no_room);
 		stats->ipackets += get(&q->count.ipackets);
 		stats->ibytes += get(&q->count.ibytes);
-		stats->imissed += get(&q->count.no_room);
 		stats->ierrors += get(&q->count.ierrors);
 		stats->rx_nombuf += get(&q->count.nombuf);
 		stats->opackets += get(&q->count.opackets);
 		stats->obytes += get(&q->count.obytes);
 		stats->oerrors += get(&q->count.oerrors);
 	}
-	stats->imissed += g->missed;
 }
 
 void gsoport_runs(const struct gsoport *g, struct gsoport_runs *r)
@@ -660,4 +672,31 @@ uint64_t gsoport_refused(struct gsoport *g, uint32_t *shortest, uint32_t *passed
 			*shortest = refused;
 	}
 	return g->refused - before;
+}
+
+/* Frames of a full ring are dropped too, while its worker is paused: then slots are filled. */
+static bool is_stuck(struct gso_queue *q)
+{
+	uint64_t missed_now = missed(q);
+	uint64_t taken = get(&q->count.ipackets) + get(&q->count.ierrors) + get(&q->count.no_room);
+
+	if (missed_now != q->stuck.missed && taken == q->stuck.taken && gsosock_empty(&q->sock))
+		q->stuck.looks++;
+	else
+		q->stuck.looks = 0;
+	q->stuck.missed = missed_now;
+	q->stuck.taken = taken;
+	return q->stuck.looks >= STUCK_LOOKS;
+}
+
+bool gsoport_stuck(struct gsoport *g, uint64_t now_ms)
+{
+	bool stuck = false;
+
+	if (now_ms < g->look_ms)
+		return false;
+	g->look_ms = now_ms + GSOPORT_LOOK_MS;
+	for (uint16_t i = 0; i < g->queues; i++)
+		stuck |= is_stuck(g->queue[i]);
+	return stuck;
 }

@@ -267,6 +267,19 @@ void gsosock_release(struct gsosock *s)
 	__atomic_store_n(&h->tp_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
 }
 
+bool gsosock_empty(const struct gsosock *s)
+{
+	for (const uint8_t *block = s->ring; block != s->ring + s->size; block += BLOCK)
+		for (uint32_t i = 0; i < s->block_slots; i++) {
+			const struct tpacket2_hdr *h =
+				(const struct tpacket2_hdr *)(block + (size_t)i * s->slot);
+
+			if (__atomic_load_n(&h->tp_status, __ATOMIC_RELAXED) & TP_STATUS_USER)
+				return false;
+		}
+	return true;
+}
+
 uint32_t gsosock_missed(const struct gsosock *s)
 {
 	struct tpacket_stats stats; /* the kernel resets the count each time */

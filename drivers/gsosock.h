@@ -76,6 +76,9 @@ bool gsosock_read(const struct gsosock *s, struct iovec *io, unsigned n, uint32_
 /** Returns the next slot to the kernel. */
 void gsosock_release(struct gsosock *s);
 
+/** @return whether no slot holds a frame. Any thread. */
+bool gsosock_empty(const struct gsosock *s);
+
 /** @return frames that found no slot since the last call. */
 uint32_t gsosock_missed(const struct gsosock *s);
 

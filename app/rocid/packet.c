@@ -62,6 +62,11 @@ void packet_remove(struct daemon *d, uint32_t i)
 	p->gso = NULL;
 }
 
+bool packet_stuck(const struct daemon_port *p, uint64_t now_ms)
+{
+	return p->gso && gsoport_stuck(p->gso, now_ms);
+}
+
 int packet_look(struct daemon_port *p, uint64_t now_ms)
 {
 	uint32_t shortest, passed;

@@ -35,6 +35,9 @@ void packet_stop(struct daemon *d, uint32_t i);
 /** Frees the objects of packet_create() for port @p i; its ethdev is closed. */
 void packet_remove(struct daemon *d, uint32_t i);
 
+/** @return whether the packet socket of port @p p receives nothing any more (gsoport_stuck()). */
+bool packet_stuck(const struct daemon_port *p, uint64_t now_ms);
+
 /** Checks for frames that the netdev refuses. @return milliseconds after which to do so again. */
 int packet_look(struct daemon_port *p, uint64_t now_ms);
 

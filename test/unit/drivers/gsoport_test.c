@@ -7,18 +7,23 @@
 #include <stdint.h>
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <net/if.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include <linux/capability.h>
 #include <linux/if_packet.h>
+#include <linux/if_tun.h>
+#include <linux/virtio_net.h>
 #include <rte_ethdev.h>
 #include "bits.h"
 #include "eal_test.h"
@@ -385,6 +390,83 @@ static void gsoport__a_slot_out_of_step(void **state)
 	}
 }
 
+/* A tap, as a virtual machine has it. */
+static int open_tap(void)
+{
+	struct ifreq req = {.ifr_name = "t0", .ifr_flags = IFF_TAP | IFF_NO_PI | IFF_VNET_HDR};
+	int fd = open("/dev/net/tun", O_RDWR | O_NONBLOCK);
+
+	if (fd < 0 || ioctl(fd, TUNSETIFF, &req)) {
+		print_message("SKIP: no tap here: %s\n", strerror(errno));
+		skip();
+	}
+	assert_int_equal(system("ip link set t0 mtu 9000 && ip link set t0 up"), 0);
+	return fd;
+}
+
+/* A frame of the machine that has the tap. @p type: VIRTIO_NET_HDR_GSO_... */
+static void from_tap(int fd, uint16_t id, uint8_t type)
+{
+	struct rte_mbuf *m = frame(NET_IPV4, 50000, id, BODY);
+	struct virtio_net_hdr head = {.gso_type = type};
+	struct iovec io[] = {{&head, sizeof(head)}, {rte_pktmbuf_mtod(m, uint8_t *), m->data_len}};
+
+	if (type)
+		head = (struct virtio_net_hdr){.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
+			.gso_type = type,
+			.hdr_len = ETH_HLEN + IP4_HLEN + UDP_HLEN,
+			.gso_size = 512,
+			.csum_start = ETH_HLEN + IP4_HLEN,
+			.csum_offset = UDP_CSUM};
+	assert_int_equal(writev(fd, io, 2), sizeof(head) + m->data_len);
+	rte_pktmbuf_free(m);
+}
+
+/* Receives what the tap sent. @return frames, until b is stuck or one was received */
+static unsigned after_ufo(int tap)
+{
+	time_t end = patience_begin();
+	struct rte_mbuf *got[BURST];
+	uint64_t now_ms = 1000;
+	unsigned n = 0;
+
+	do {
+		assert_false(patience_over(end));
+		from_tap(tap, 7, VIRTIO_NET_HDR_GSO_NONE);
+		for (uint16_t q = 0; q < QUEUES; q++)
+			n += rte_eth_rx_burst(b.ethdev, q, got + n, (uint16_t)(BURST - n));
+		now_ms += GSOPORT_LOOK_MS / 4;
+	} while (!n && !gsoport_stuck(b.port, now_ms));
+	rte_pktmbuf_free_bulk(got, n);
+	return n;
+}
+
+/* Linux drops all that comes after such a frame: only new sockets help. */
+static void gsoport_stuck__after_a_frame_that_cannot_be_described(void **state)
+{
+	int tap = open_tap();
+	struct rte_mbuf *got;
+
+	close_end(&b);
+	open_end(&b, "t0");
+	from_tap(tap, 1, VIRTIO_NET_HDR_GSO_NONE);
+	receive(&got, 1);
+	rte_pktmbuf_free(got);
+	from_tap(tap, 2, VIRTIO_NET_HDR_GSO_UDP);
+	if (after_ufo(tap)) {
+		close(tap);
+		print_message("SKIP: this kernel survives it\n");
+		skip();
+	}
+	close_end(&b);
+	open_end(&b, "t0");
+	from_tap(tap, 3, VIRTIO_NET_HDR_GSO_NONE);
+	receive(&got, 1);
+	assert_good(got);
+	rte_pktmbuf_free(got);
+	close(tap);
+}
+
 static int listen_at(const char *netdev)
 {
 	struct sockaddr_ll at = {.sll_family = AF_PACKET,
@@ -571,6 +653,22 @@ static void gsoport__without_net_admin(void **state)
 	assert_int_equal(stats_of(&b).imissed + stats_of(&b).ierrors, 0);
 }
 
+/* The ring of a paused worker is full: frames are dropped, as they should be. */
+static void gsoport_stuck__not_when_the_ring_is_full(void **state)
+{
+	struct rte_mbuf *got;
+
+	for (unsigned i = 0; i < 5; i++) {
+		send_many(2560, 7);
+		assert_false(gsoport_stuck(b.port, 1000 + i * GSOPORT_LOOK_MS));
+	}
+	assert_true(stats_of(&b).imissed > 0);
+	for (unsigned i = 0; i < 2048; i++) {
+		receive(&got, 1);
+		rte_pktmbuf_free(got);
+	}
+}
+
 static struct gsoport_runs runs_of(const struct end *e)
 {
 	struct gsoport_runs r;
@@ -751,6 +849,8 @@ int main(void)
 		test(gsoport__the_kernel_cuts),
 		test(gsoport__options_when_asked_for),
 		test(gsoport__frames_wait),
+		test(gsoport_stuck__after_a_frame_that_cannot_be_described),
+		test(gsoport_stuck__not_when_the_ring_is_full),
 		test(gsoport__a_frame_longer_than_a_slot),
 		test(gsoport__without_net_admin),
 		test(gsoport__asks_before_it_sends_runs),
