@@ -67,6 +67,7 @@ struct gso_queue {
 	struct iovec piece[3 * BURST];
 	/* written by the worker; `refused_len` and `passed_len` emptied by the control thread */
 	_Atomic uint32_t refused_len, passed_len;
+	_Atomic uint32_t passed_before; /* what passed_len was; written by the control thread */
 	struct gso_counters {
 		_Atomic uint64_t ipackets, ibytes, ierrors, nombuf, opackets, obytes, oerrors,
 			refused, runs, no_room;
@@ -362,7 +363,8 @@ static uint16_t count_sent(struct gso_queue *q, unsigned from, unsigned to)
 		const struct gso_message *msg = &q->message[i];
 
 		frames += msg->frames;
-		add(&q->count.obytes, msg->bytes);
+		/* Each frame has the headers, as where it is received. */
+		add(&q->count.obytes, msg->bytes + (msg->frames - 1u) * msg->vnet.hdr_len);
 		if (msg->frames == 1)
 			note_longest(&q->passed_len, msg->bytes);
 		else
@@ -372,12 +374,24 @@ static uint16_t count_sent(struct gso_queue *q, unsigned from, unsigned to)
 	return frames;
 }
 
+/* Whether frames as long as it passed lately: then a queue on the way is full, and it is no frame
+ * that is too long for the netdev. */
+static bool passes(const struct gso_queue *q, const struct gso_message *msg)
+{
+	uint32_t now = atomic_load_explicit(&q->passed_len, memory_order_relaxed);
+	uint32_t before = atomic_load_explicit(&q->passed_before, memory_order_relaxed);
+
+	return msg->frames == 1 && msg->bytes <= RTE_MAX(now, before);
+}
+
 /* The kernel did not accept message @p msg. @return the frames that are lost with it, 0: offer it
  * again later. */
 static uint16_t not_sent(struct gso_queue *q, const struct gso_message *msg, int err)
 {
 	if (err == EAGAIN || err == EINTR)
 		return 0; /* unsent data fills the socket */
+	if (err == ENOBUFS && passes(q, msg))
+		return 0; /* the worker gives up if that lasts */
 	if (err == EINVAL && msg->frames > 1) {
 		q->singly = true; /* before Linux 6.2 */
 		return 0;
@@ -665,9 +679,11 @@ uint64_t gsoport_refused(struct gsoport *g, uint32_t *shortest, uint32_t *passed
 	for (uint16_t i = 0; i < g->queues; i++) {
 		struct gso_queue *q = g->queue[i];
 		uint32_t refused = atomic_exchange(&q->refused_len, 0);
+		uint32_t longest = atomic_exchange(&q->passed_len, 0u);
 
 		g->refused += get(&q->count.refused);
-		*passed = RTE_MAX(*passed, atomic_exchange(&q->passed_len, 0u));
+		atomic_store_explicit(&q->passed_before, longest, memory_order_relaxed);
+		*passed = RTE_MAX(*passed, longest);
 		if (refused && (!*shortest || refused < *shortest))
 			*shortest = refused;
 	}

@@ -212,6 +212,7 @@ static void gsoport__what_is_sent_arrives(void **state)
 	assert_int_equal(s.ierrors + s.imissed + s.rx_nombuf, 0);
 	s = stats_of(&a);
 	assert_int_equal(s.opackets, 3 * BURST);
+	assert_int_equal(s.obytes, bytes);
 	assert_int_equal(s.oerrors, 0);
 }
 
@@ -779,6 +780,36 @@ static void gsoport__a_frame_that_is_refused(void **state)
 	assert_int_equal(gsoport_refused(a.port, &shortest, &passed), 0);
 }
 
+/* A queue of the netdev that is full drops frames, which are no longer than others: they are sent
+ * again, whether or not the control thread has looked in between. */
+static void gsoport__a_qdisc_that_is_full(void **state)
+{
+	uint32_t shortest, passed;
+	uint64_t refused = 0;
+	time_t end = patience_begin();
+
+	if (system("tc qdisc add dev va root handle 1: tbf rate 100mbit burst 4k limit 1mb && "
+		   "tc qdisc add dev va parent 1:1 pfifo limit 4")) {
+		print_message("SKIP: this kernel has no such qdisc\n");
+		skip();
+	}
+	for (uint16_t i = 0; i < 512; i++) {
+		struct rte_mbuf *m = frame(NET_IPV4, 50000, (uint16_t)(i * 7), BODY);
+		bool looked = false;
+
+		while (!rte_eth_tx_burst(a.ethdev, 0, &m, 1)) {
+			if (!looked)
+				refused += gsoport_refused(a.port, &shortest, &passed);
+			looked = true;
+			assert_false(patience_over(end));
+		}
+	}
+	receive_many(512, 7);
+	assert_int_equal(stats_of(&a).oerrors, 0);
+	assert_int_equal(refused, 0);
+	assert_int_equal(system("tc qdisc del dev va root"), 0);
+}
+
 /* It refuses frames of any length, now and then: that is no netdev of a smaller MTU. */
 static void unstick_tell__a_queue_that_is_full(void **state)
 {
@@ -856,6 +887,7 @@ int main(void)
 		test(gsoport__asks_before_it_sends_runs),
 		test(gsoport__what_is_not_for_us),
 		test(gsoport__a_frame_that_is_refused),
+		test(gsoport__a_qdisc_that_is_full),
 		cmocka_unit_test(unstick_tell__a_queue_that_is_full),
 		cmocka_unit_test(gsoport_create__no_such_netdev),
 		cmocka_unit_test(gsoport_create__no_descriptor),
