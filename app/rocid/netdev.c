@@ -47,14 +47,14 @@ static int open_device(struct daemon *d, uint32_t port, char why[VALUE_MAX * 2])
 {
 	struct daemon_port *p = &d->port[port];
 	/* First the step that may fail for a long time and is cheapest, because it is retried. */
-	int err = share_guard(
-		&p->guard, p->info.netdev, packet_whole(d, p->info.netdev), why, VALUE_MAX * 2);
+	int err = share_guard(&p->guard, p->info.netdev, why, VALUE_MAX * 2);
 
 	err = err ? err : packet_create(d, p->info.netdev, &p->info.ethdev, &p->gso, why);
 	if (err) {
 		share_unguard(&p->guard);
 		return err;
 	}
+	packet_guard(d, p);
 	err = port_open_live(d->dp, port, &p->info, why);
 	if (err) {
 		rte_eth_dev_close(p->info.ethdev);
