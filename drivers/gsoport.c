@@ -221,14 +221,18 @@ static bool heard(struct gso_queue *q, const struct gsosock_frame *f)
 {
 	uint8_t part[GSO_TRIAL_MAX];
 	struct gso_split split;
+	uint32_t len = 0;
 
 	if (!gso_trial_long(f->len) || f->tagged || !f->whole)
 		return false;
 	if (f->gso_type == VIRTIO_NET_HDR_GSO_NONE)
 		return gso_ask_heard(&q->ask, f->data, f->len, f->to_us);
-	return f->gso_type == VIRTIO_NET_HDR_GSO_UDP_L4 &&
-	       gso_split_begin(&split, f->data, f->len, f->gso_size, sizeof(part)) &&
-	       gso_ask_heard(&q->ask, part, gso_split_next(&split, part), f->to_us);
+	if (f->gso_type != VIRTIO_NET_HDR_GSO_UDP_L4 ||
+		!gso_split_begin(&split, f->data, f->len, f->gso_size, sizeof(part)))
+		return false;
+	while (split.left)
+		len = gso_split_next(&split, part);
+	return gso_ask_heard(&q->ask, part, len, f->to_us);
 }
 
 /* Takes the frame, or super-frame, in the next slot. @return false: it waits for buffers. */
