@@ -32,6 +32,8 @@
 /* The ethdev's own ring, for frames that callbacks reported as sent: emptied before it is
  * filled. */
 #define SENT_MAX (2 * BURST)
+/* A worker may have taken all frames of a full ring just before one look. */
+#define STUCK_LOOKS 2u
 
 /* One message to the kernel: a frame or a run of them. */
 struct gso_message {
@@ -65,10 +67,17 @@ struct gso_queue {
 	struct iovec piece[3 * BURST];
 	/* written by the worker; `refused_len` and `passed_len` emptied by the control thread */
 	_Atomic uint32_t refused_len, passed_len;
+	_Atomic uint32_t passed_before; /* what passed_len was; written by the control thread */
 	struct gso_counters {
 		_Atomic uint64_t ipackets, ibytes, ierrors, nombuf, opackets, obytes, oerrors,
 			refused, runs, no_room;
 	} count;
+	/* control thread */
+	uint64_t missed; /* frames that found no slot */
+	struct {
+		uint64_t missed, taken; /* at the last look */
+		unsigned looks;		/* in a row, that found no slot filled */
+	} stuck;
 };
 
 struct gsoport {
@@ -76,7 +85,7 @@ struct gsoport {
 	uint16_t ethdev;
 	uint16_t queues;
 	bool made;	       /* the ethdev */
-	uint64_t missed;       /* control thread */
+	uint64_t look_ms;      /* when to look next whether one is stuck; control thread */
 	uint64_t refused;      /* that gsoport_refused() has returned; control thread */
 	struct rte_ring *none; /* always empty: the ethdev's own receive ring */
 	struct gso_queue *queue[WORKER_MAX];
@@ -126,7 +135,8 @@ static bool take_one(
 	q->into[1] = (struct iovec){rte_pktmbuf_mtod(m, void *), f->len};
 	if (f->whole) {
 		memcpy(rte_pktmbuf_mtod(m, void *), f->data, f->len);
-	} else if (!gsosock_read(&q->sock, q->into, 2, f->len)) {
+	} else if (!gsosock_read(&q->sock, q->into, 2, f->len) ||
+		   memcmp(rte_pktmbuf_mtod(m, void *), f->data, GSOSOCK_SEEN)) {
 		rte_pktmbuf_free(m);
 		add(&q->count.ierrors, 1);
 		return true;
@@ -149,7 +159,8 @@ static void cut(struct gso_queue *q, struct gso_split *s, const struct gsosock_f
 	}
 }
 
-/* Reads the super-frame from the socket: each part goes to where it stays. */
+/* Reads the super-frame from the socket: each part goes to where it stays. Another frame, if slots
+ * and queue were ever out of step, has another identification or PSN. */
 static bool read_parts(struct gso_queue *q, const struct gso_split *s, uint32_t len)
 {
 	uint8_t head[GSO_HEAD_MAX];
@@ -162,7 +173,9 @@ static bool read_parts(struct gso_queue *q, const struct gso_split *s, uint32_t 
 			(struct iovec){rte_pktmbuf_mtod_offset(q->part[i], void *, s->head),
 				RTE_MIN(s->size, s->left - before)};
 	}
-	return gsosock_read(&q->sock, q->into, 2u + q->parts, len);
+	return gsosock_read(&q->sock, q->into, 2u + q->parts, len) &&
+	       !memcmp(head, s->frame, s->head) &&
+	       !memcmp(q->into[2].iov_base, s->frame + s->head, BTH_HLEN);
 }
 
 /* Takes the super-frame @p s, all of its frames. @return false: there are no buffers. */
@@ -208,14 +221,18 @@ static bool heard(struct gso_queue *q, const struct gsosock_frame *f)
 {
 	uint8_t part[GSO_TRIAL_MAX];
 	struct gso_split split;
+	uint32_t len = 0;
 
 	if (!gso_trial_long(f->len) || f->tagged || !f->whole)
 		return false;
 	if (f->gso_type == VIRTIO_NET_HDR_GSO_NONE)
 		return gso_ask_heard(&q->ask, f->data, f->len, f->to_us);
-	return f->gso_type == VIRTIO_NET_HDR_GSO_UDP_L4 &&
-	       gso_split_begin(&split, f->data, f->len, f->gso_size, sizeof(part)) &&
-	       gso_ask_heard(&q->ask, part, gso_split_next(&split, part), f->to_us);
+	if (f->gso_type != VIRTIO_NET_HDR_GSO_UDP_L4 ||
+		!gso_split_begin(&split, f->data, f->len, f->gso_size, sizeof(part)))
+		return false;
+	while (split.left)
+		len = gso_split_next(&split, part);
+	return gso_ask_heard(&q->ask, part, len, f->to_us);
 }
 
 /* Takes the frame, or super-frame, in the next slot. @return false: it waits for buffers. */
@@ -350,7 +367,8 @@ static uint16_t count_sent(struct gso_queue *q, unsigned from, unsigned to)
 		const struct gso_message *msg = &q->message[i];
 
 		frames += msg->frames;
-		add(&q->count.obytes, msg->bytes);
+		/* Each frame has the headers, as where it is received. */
+		add(&q->count.obytes, msg->bytes + (msg->frames - 1u) * msg->vnet.hdr_len);
 		if (msg->frames == 1)
 			note_longest(&q->passed_len, msg->bytes);
 		else
@@ -360,12 +378,24 @@ static uint16_t count_sent(struct gso_queue *q, unsigned from, unsigned to)
 	return frames;
 }
 
+/* Whether frames as long as it passed lately: then a queue on the way is full, and it is no frame
+ * that is too long for the netdev. */
+static bool passes(const struct gso_queue *q, const struct gso_message *msg)
+{
+	uint32_t now = atomic_load_explicit(&q->passed_len, memory_order_relaxed);
+	uint32_t before = atomic_load_explicit(&q->passed_before, memory_order_relaxed);
+
+	return msg->frames == 1 && msg->bytes <= RTE_MAX(now, before);
+}
+
 /* The kernel did not accept message @p msg. @return the frames that are lost with it, 0: offer it
  * again later. */
 static uint16_t not_sent(struct gso_queue *q, const struct gso_message *msg, int err)
 {
 	if (err == EAGAIN || err == EINTR)
 		return 0; /* unsent data fills the socket */
+	if (err == ENOBUFS && passes(q, msg))
+		return 0; /* the worker gives up if that lasts */
 	if (err == EINVAL && msg->frames > 1) {
 		q->singly = true; /* before Linux 6.2 */
 		return 0;
@@ -608,6 +638,12 @@ void gsoport_destroy(struct gsoport *g)
 	free(g);
 }
 
+static uint64_t missed(struct gso_queue *q)
+{
+	q->missed += gsosock_missed(&q->sock);
+	return q->missed;
+}
+
 void gsoport_count(void *arg, struct rte_eth_stats *stats)
 {
 	struct gsoport *g = arg;
@@ -616,17 +652,15 @@ void gsoport_count(void *arg, struct rte_eth_stats *stats)
 	for (uint16_t i = 0; i < g->queues; i++) {
 		struct gso_queue *q = g->queue[i];
 
-		g->missed += gsosock_missed(&q->sock);
+		stats->imissed += missed(q) + get(&q->count.no_room);
 		stats->ipackets += get(&q->count.ipackets);
 		stats->ibytes += get(&q->count.ibytes);
-		stats->imissed += get(&q->count.no_room);
 		stats->ierrors += get(&q->count.ierrors);
 		stats->rx_nombuf += get(&q->count.nombuf);
 		stats->opackets += get(&q->count.opackets);
 		stats->obytes += get(&q->count.obytes);
 		stats->oerrors += get(&q->count.oerrors);
 	}
-	stats->imissed += g->missed;
 }
 
 void gsoport_runs(const struct gsoport *g, struct gsoport_runs *r)
@@ -649,11 +683,40 @@ uint64_t gsoport_refused(struct gsoport *g, uint32_t *shortest, uint32_t *passed
 	for (uint16_t i = 0; i < g->queues; i++) {
 		struct gso_queue *q = g->queue[i];
 		uint32_t refused = atomic_exchange(&q->refused_len, 0);
+		uint32_t longest = atomic_exchange(&q->passed_len, 0u);
 
 		g->refused += get(&q->count.refused);
-		*passed = RTE_MAX(*passed, atomic_exchange(&q->passed_len, 0u));
+		atomic_store_explicit(&q->passed_before, longest, memory_order_relaxed);
+		*passed = RTE_MAX(*passed, longest);
 		if (refused && (!*shortest || refused < *shortest))
 			*shortest = refused;
 	}
 	return g->refused - before;
+}
+
+/* Frames of a full ring are dropped too, while its worker is paused: then slots are filled. */
+static bool is_stuck(struct gso_queue *q)
+{
+	uint64_t missed_now = missed(q);
+	uint64_t taken = get(&q->count.ipackets) + get(&q->count.ierrors) + get(&q->count.no_room);
+
+	if (missed_now != q->stuck.missed && taken == q->stuck.taken && gsosock_empty(&q->sock))
+		q->stuck.looks++;
+	else
+		q->stuck.looks = 0;
+	q->stuck.missed = missed_now;
+	q->stuck.taken = taken;
+	return q->stuck.looks >= STUCK_LOOKS;
+}
+
+bool gsoport_stuck(struct gsoport *g, uint64_t now_ms)
+{
+	bool stuck = false;
+
+	if (now_ms < g->look_ms)
+		return false;
+	g->look_ms = now_ms + GSOPORT_LOOK_MS;
+	for (uint16_t i = 0; i < g->queues; i++)
+		stuck |= is_stuck(g->queue[i]);
+	return stuck;
 }

@@ -74,4 +74,16 @@ void gsoport_runs(const struct gsoport *g, struct gsoport_runs *r);
  */
 uint64_t gsoport_refused(struct gsoport *g, uint32_t *shortest, uint32_t *passed);
 
+/**
+ * Finds out whether a queue receives nothing any more. A super-frame that struct virtio_net_hdr
+ * cannot describe, such as UDP fragmentation (UFO) from a virtual machine on the same bridge, makes
+ * the kernel take a slot and never return it: it drops each later frame, for lack of that slot.
+ * Only new sockets help.
+ * @return whether that is so: frames were dropped though no slot was filled and no frame was taken,
+ * at two looks in a row, which are GSOPORT_LOOK_MS apart.
+ */
+bool gsoport_stuck(struct gsoport *g, uint64_t now_ms);
+
+#define GSOPORT_LOOK_MS 500u
+
 #endif

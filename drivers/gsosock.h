@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/uio.h>
+#include "gso.h"
 
 struct gsosock {
 	int fd;	     /* negative: none, and the reason (a negative errno) */
@@ -23,11 +24,14 @@ struct gsosock {
 	uint32_t left;
 };
 
+/** Bytes that a slot has of each frame that it does not hold: its headers up to the PSN. */
+#define GSOSOCK_SEEN (GSO_HEAD_MAX + BTH_HLEN)
+
 /** A frame in a slot. `data` is not trusted. */
 struct gsosock_frame {
 	const uint8_t *data;
 	uint32_t len;
-	bool whole;	   /* all of it is in the slot; otherwise at least its headers are */
+	bool whole;	   /* all of it is in the slot; otherwise at least GSOSOCK_SEEN bytes */
 	bool queued;	   /* it must be read from the socket: gsosock_read() */
 	uint8_t gso_type;  /* VIRTIO_NET_HDR_GSO_... */
 	uint16_t gso_size; /* of a super-frame */
@@ -65,12 +69,15 @@ bool gsosock_look(const struct gsosock *s, struct gsosock_frame *f);
  * Reads the frame of @p len bytes that the next slot says is queued, into @p io from its second
  * element on; the first is for this function. Must be called once for each such frame, even one
  * that is to be discarded.
- * @return whether it was that frame.
+ * @return whether it has that length. The caller compares its first bytes with those in the slot.
  */
 bool gsosock_read(const struct gsosock *s, struct iovec *io, unsigned n, uint32_t len);
 
 /** Returns the next slot to the kernel. */
 void gsosock_release(struct gsosock *s);
+
+/** @return whether no slot holds a frame. Any thread. */
+bool gsosock_empty(const struct gsosock *s);
 
 /** @return frames that found no slot since the last call. */
 uint32_t gsosock_missed(const struct gsosock *s);

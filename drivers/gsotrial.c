@@ -8,6 +8,7 @@
 #define OPCODE_TRIAL  0xFEu
 #define OPCODE_ANSWER 0xFFu
 #define NAME	      "rocigso1"
+#define PSN_AT	      (BTH_HLEN - 1u) /* its last byte */
 #define NAME_AT	      BTH_HLEN
 #define COOKIE_AT     (NAME_AT + 8u)
 #define ICRC_AT	      (COOKIE_AT + 8u)
@@ -56,7 +57,7 @@ static void mend_head(uint8_t *out, uint64_t cookie, uint16_t id)
 }
 
 /* After the headers, which are complete. @return bytes of the frame. */
-static uint32_t write_part(uint8_t *out, uint8_t opcode, uint64_t cookie)
+static uint32_t write_part(uint8_t *out, uint8_t opcode, uint8_t psn, uint64_t cookie)
 {
 	uint32_t head = head_of(out);
 	uint8_t *bth = out + head;
@@ -64,6 +65,7 @@ static uint32_t write_part(uint8_t *out, uint8_t opcode, uint64_t cookie)
 	memset(bth, 0, BTH_HLEN);
 	bth[BTH_OPCODE] = opcode;
 	put_be16(bth + BTH_PKEY, 0xFFFF);
+	bth[PSN_AT] = psn;
 	memcpy(bth + NAME_AT, NAME, 8);
 	memcpy(bth + COOKIE_AT, &cookie, 8);
 	icrc_store(bth + ICRC_AT, icrc_state(out));
@@ -77,10 +79,10 @@ uint32_t gso_trial_write(
 	struct gso_run run;
 	uint32_t len = 0;
 
-	for (uint16_t i = 0; i < 2; i++) {
+	for (uint8_t i = 0; i < 2; i++) {
 		memcpy(part[i], like, head_of(like));
 		mend_head(part[i], cookie, i);
-		len = write_part(part[i], OPCODE_TRIAL, cookie);
+		len = write_part(part[i], OPCODE_TRIAL, i, cookie);
 	}
 	gso_begin(&run, part[0], len);
 	gso_add(&run, part[1], len);
@@ -117,7 +119,7 @@ uint32_t gso_trial_answer(uint8_t out[GSO_TRIAL_MAX], const uint8_t *trial)
 		ip[IP6_HLIM] = TTL;
 	}
 	mend_head(out, cookie, 0);
-	return write_part(out, OPCODE_ANSWER, cookie);
+	return write_part(out, OPCODE_ANSWER, 0, cookie);
 }
 
 enum gso_trial_kind gso_trial_read(const uint8_t *frame, uint32_t len, uint64_t *cookie)
@@ -135,5 +137,7 @@ enum gso_trial_kind gso_trial_read(const uint8_t *frame, uint32_t len, uint64_t 
 	if (memcmp(icrc, bth + ICRC_AT, ICRC_LEN))
 		return GSO_TRIAL_NOT;
 	memcpy(cookie, bth + COOKIE_AT, sizeof(*cookie));
-	return bth[BTH_OPCODE] == OPCODE_TRIAL ? GSO_TRIAL : GSO_TRIAL_ANSWER;
+	if (bth[BTH_OPCODE] == OPCODE_ANSWER)
+		return GSO_TRIAL_ANSWER;
+	return bth[PSN_AT] == 1 ? GSO_TRIAL : GSO_TRIAL_BEGIN;
 }

@@ -2,7 +2,9 @@
 /**
  * @file gsotrial.h
  * The frames by which two gsoports find out that super-frames (gso.h) reach the other: a trial is a
- * super-frame of two short parts, the answer repeats its cookie in a single frame. Bytes only.
+ * super-frame of two short parts, with PSN 0 and 1; the answer repeats its cookie in a single
+ * frame. Only the second part is answered: its ICRC is wrong if it was cut off by something that
+ * does not increment the IPv4 identification. Bytes only.
  *
  * Each is a RoCEv2 frame with a correct ICRC, a manufacturer specific opcode (IBA 9.2.1, table 35:
  * 11xxxxxx) and destination QP 0, which no RoCE port has: a receiver that does not know it drops
@@ -21,7 +23,8 @@
 
 enum gso_trial_kind {
 	GSO_TRIAL_NOT,
-	GSO_TRIAL,
+	GSO_TRIAL_BEGIN, /* the first part of a trial, which proves nothing */
+	GSO_TRIAL,	 /* the second: the whole arrived, cut or not as its frames should be */
 	GSO_TRIAL_ANSWER
 };
 

@@ -123,7 +123,7 @@ bool share_is_device(const char *netdev)
 	return on_bus;
 }
 
-static int guard_socket(int family, const char *netdev, bool whole)
+static int guard_socket(int family, const char *netdev)
 {
 	struct sock_filter drop = BPF_STMT(BPF_RET | BPF_K, 0);
 	const struct sock_fprog filter = {.len = 1, .filter = &drop};
@@ -137,8 +137,6 @@ static int guard_socket(int family, const char *netdev, bool whole)
 
 	if (fd < 0)
 		return -errno;
-	if (whole) /* otherwise they are cut, which only costs time */
-		setsockopt(fd, IPPROTO_UDP, UDP_GRO, &one, sizeof(one));
 	/* The device first, so that other netdevs' port 4791 stays free. The filter before bind, so
 	 * that nothing is ever queued. */
 	if (setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, netdev, (socklen_t)strlen(netdev)) ||
@@ -153,13 +151,13 @@ static int guard_socket(int family, const char *netdev, bool whole)
 	return fd;
 }
 
-int share_guard(struct share_guard *g, const char *netdev, bool whole, char *why, unsigned why_size)
+int share_guard(struct share_guard *g, const char *netdev, char *why, unsigned why_size)
 {
 	static const int family[2] = {AF_INET, AF_INET6};
 
 	g->fd[0] = g->fd[1] = -1;
 	for (unsigned i = 0; i < 2; i++) {
-		int fd = guard_socket(family[i], netdev, whole);
+		int fd = guard_socket(family[i], netdev);
 
 		if (fd == -EAFNOSUPPORT) /* a kernel without IPv6 does not answer to it either */
 			continue;
@@ -180,6 +178,14 @@ int share_guard(struct share_guard *g, const char *netdev, bool whole, char *why
 		g->fd[i] = fd;
 	}
 	return 0;
+}
+
+void share_guard_whole(const struct share_guard *g)
+{
+	const int one = 1;
+
+	for (unsigned i = 0; i < 2; i++)
+		setsockopt(g->fd[i], IPPROTO_UDP, UDP_GRO, &one, sizeof(one));
 }
 
 void share_unguard(struct share_guard *g)
@@ -207,7 +213,7 @@ static int guard_vlan(struct share_vlans *v, uint32_t ifindex, char *why, unsign
 
 	if (!if_indextoname(ifindex, netdev))
 		return 0;
-	err = share_guard(&v->guard[v->count], netdev, false, why, why_size);
+	err = share_guard(&v->guard[v->count], netdev, why, why_size);
 	if (!err)
 		v->ifindex[v->count++] = ifindex;
 	return err == -ENODEV ? 0 : err;

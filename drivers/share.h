@@ -50,13 +50,14 @@ struct share_guard {
 /**
  * Binds port 4791 of @p netdev, both protocols, to sockets that drop every datagram before it is
  * queued. The kernel keeps the netdev's other ports.
- * @param whole  they accept whole super-frames (gso.h), which the kernel would otherwise cut only
- * to drop the parts
- * @param why    receives a sentence that says what to do when this fails
+ * @param why  receives a sentence that says what to do when this fails
  * @return 0 or a negative errno.
  */
-int share_guard(
-	struct share_guard *g, const char *netdev, bool whole, char *why, unsigned why_size);
+int share_guard(struct share_guard *g, const char *netdev, char *why, unsigned why_size);
+
+/** Makes the sockets of @p g accept whole super-frames (gso.h), which the kernel would otherwise
+ * cut only to drop the parts. If it refuses, that only costs time. */
+void share_guard_whole(const struct share_guard *g);
 
 /** @return whether netdev @p netdev is a device of this machine, or of the machine that this one is
  * virtual in, not one that a kernel made up such as a veth. */

@@ -113,10 +113,10 @@ static int share_ports(struct daemon *d, struct options *o, char why[VALUE_MAX *
 		snprintf(p->info.netdev, sizeof(p->info.netdev), "%s", o->share[i].netdev);
 		if (p->gso)
 			gsoport_describe(p->gso, &p->info);
-		err = share_guard(&p->guard, p->info.netdev,
-			p->gso && packet_whole(d, p->info.netdev), why, VALUE_MAX * 2);
+		err = share_guard(&p->guard, p->info.netdev, why, VALUE_MAX * 2);
 		if (err)
 			return err;
+		packet_guard(d, p);
 		p->shared = true;
 	}
 	return 0;

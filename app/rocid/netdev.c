@@ -47,14 +47,14 @@ static int open_device(struct daemon *d, uint32_t port, char why[VALUE_MAX * 2])
 {
 	struct daemon_port *p = &d->port[port];
 	/* First the step that may fail for a long time and is cheapest, because it is retried. */
-	int err = share_guard(
-		&p->guard, p->info.netdev, packet_whole(d, p->info.netdev), why, VALUE_MAX * 2);
+	int err = share_guard(&p->guard, p->info.netdev, why, VALUE_MAX * 2);
 
 	err = err ? err : packet_create(d, p->info.netdev, &p->info.ethdev, &p->gso, why);
 	if (err) {
 		share_unguard(&p->guard);
 		return err;
 	}
+	packet_guard(d, p);
 	err = port_open_live(d->dp, port, &p->info, why);
 	if (err) {
 		rte_eth_dev_close(p->info.ethdev);
@@ -111,26 +111,33 @@ static int open_again(struct daemon *d, uint32_t port, uint64_t now_ms)
 	return (int)(p->again_ms - now_ms);
 }
 
-/* The packet socket of a deleted netdev is bound to nothing, even if another netdev has the name
- * now. */
-static void replaced(struct daemon *d, uint32_t port)
+/* @p done: what to say then. */
+static void reopen(struct daemon *d, uint32_t port, const char *done)
 {
 	struct daemon_port *p = &d->port[port];
 	char why[VALUE_MAX * 2];
 
-	if (!p->packet) {
-		say(p, "it is a new netdev with the old name: restart rocid to use it");
-		return;
-	}
 	if (p->open)
 		close_port(d, port);
 	if (!open_port(d, port, why)) {
-		say(p, "it is back: the port continues");
+		say(p, done);
 		return;
 	}
 	say(p, why);
 	p->again_ms = 0;
 	d->look_ms = 0;
+}
+
+/* The packet socket of a deleted netdev is bound to nothing, even if another netdev has the name
+ * now. */
+static void replaced(struct daemon *d, uint32_t port)
+{
+	const struct daemon_port *p = &d->port[port];
+
+	if (p->packet)
+		reopen(d, port, "it is back: the port continues");
+	else
+		say(p, "it is a new netdev with the old name: restart rocid to use it");
 }
 
 /* A port that rocid owns must receive frames for its netdev's new MAC. */
@@ -189,6 +196,10 @@ static void say_refused(const struct daemon_port *p)
 	say(p, text);
 }
 
+#define REOPENED                                                                       \
+	"the kernel passed on no more frames (a bug of Linux, after a frame with UDP " \
+	"fragmentation offload): the port was reopened; --gso=no avoids this"
+
 int daemon_look(void *arg, uint64_t now_ms)
 {
 	struct daemon *d = arg;
@@ -203,6 +214,8 @@ int daemon_look(void *arg, uint64_t now_ms)
 
 		if (!p->packet)
 			continue;
+		if (p->open && packet_stuck(p, now_ms))
+			reopen(d, i, REOPENED);
 		next = p->open ? packet_look(p, now_ms) : open_again(d, i, now_ms);
 		wait = wait < 0 || next < wait ? next : wait;
 		if (!known && unstick_refused(&p->unstick, now_ms, UNSTICK_TOLD_MS))

@@ -23,9 +23,10 @@ int packet_create(struct daemon *d, const char *netdev, uint16_t *ethdev, struct
 /* A NIC's frames then come merged, by GRO, if they have UDP checksums. Cut again, they have
  * identifications that increase by one, whatever they had: harmless between two rocid, but the ICRC
  * of others' frames may fail. */
-bool packet_whole(const struct daemon *d, const char *netdev)
+void packet_guard(const struct daemon *d, const struct daemon_port *p)
 {
-	return d->opt->gso == GSO_YES || (d->opt->gso == GSO_AUTO && !share_is_device(netdev));
+	if (p->gso && (d->opt->gso == GSO_YES || !share_is_device(p->info.netdev)))
+		share_guard_whole(&p->guard);
 }
 
 int packet_start(struct daemon *d, uint32_t i)
@@ -60,6 +61,11 @@ void packet_remove(struct daemon *d, uint32_t i)
 	else
 		share_remove(p->info.netdev);
 	p->gso = NULL;
+}
+
+bool packet_stuck(const struct daemon_port *p, uint64_t now_ms)
+{
+	return p->gso && gsoport_stuck(p->gso, now_ms);
 }
 
 int packet_look(struct daemon_port *p, uint64_t now_ms)

@@ -22,9 +22,9 @@ struct gsoport;
 int packet_create(struct daemon *d, const char *netdev, uint16_t *ethdev, struct gsoport **gso,
 	char why[VALUE_MAX * 2]);
 
-/** @return whether the sockets that guard netdev @p netdev are to accept whole super-frames
- * (share_guard()). */
-bool packet_whole(const struct daemon *d, const char *netdev);
+/** Makes the sockets that guard the netdev of port @p p, which packet_create() made, accept whole
+ * super-frames if the port does, and these are no harm (share_guard_whole()). */
+void packet_guard(const struct daemon *d, const struct daemon_port *p);
 
 /** Makes port @p i, whose ethdev port_open() has opened, carry frames. @return 0 or -ENOMEM. */
 int packet_start(struct daemon *d, uint32_t i);
@@ -34,6 +34,9 @@ void packet_stop(struct daemon *d, uint32_t i);
 
 /** Frees the objects of packet_create() for port @p i; its ethdev is closed. */
 void packet_remove(struct daemon *d, uint32_t i);
+
+/** @return whether the packet socket of port @p p receives nothing any more (gsoport_stuck()). */
+bool packet_stuck(const struct daemon_port *p, uint64_t now_ms);
 
 /** Checks for frames that the netdev refuses. @return milliseconds after which to do so again. */
 int packet_look(struct daemon_port *p, uint64_t now_ms);

@@ -236,11 +236,12 @@ def _bth(p, t):
 
 
 def uncut(f):
-    """@return the frames that a frame is on a wire: one, or the two of a trial, which a capture on the
-    sender's netdev shows before the kernel cuts it."""
+    """@return the frames that a frame is on a wire: one, or the two of a trial, with PSN 0 and 1, which a
+    capture on the sender's netdev shows before the kernel cuts it."""
     udp = 14 + {b'\x08\x00': 20, b'\x86\xdd': 40}.get(f[12:14], len(f))
     parts = [f[at:at + TRIAL_LEN] for at in (udp + 8, udp + 8 + TRIAL_LEN)]
-    if len(f) != udp + 8 + 2 * TRIAL_LEN or any(p[0] != TRIAL or p[12:20] != TRIAL_NAME for p in parts):
+    if len(f) != udp + 8 + 2 * TRIAL_LEN or any(
+            p[0] != TRIAL or p[8:20] != bytes([0, 0, 0, i]) + TRIAL_NAME for i, p in enumerate(parts)):
         return [f]
     frames = []
     for i, part in enumerate(parts):

@@ -96,10 +96,11 @@ def cnp(psn=0, rest=bytes(16), **kw):
     return ours(0x81, psn, rest, **{'tos': 192, 'm': 0, 'b': 1, **kw})
 
 
-def trial(damage=None, **ip):
+def trial(damage=None, second=1, **ip):
     """As a capture on the sender's netdev shows it: two frames of a run, not yet cut."""
-    t = ORACLE.bth(0xFE, 0, 0) + b'rocigso1' + b'12345678'
-    parts = [bytearray(frame(US, PEER, t, ident=i, **ip)) for i in range(2)]
+    rest = b'rocigso1' + b'12345678'
+    parts = [bytearray(frame(US, PEER, ORACLE.bth(0xFE, psn, 0) + rest, ident=i, **ip))
+             for i, psn in enumerate((0, second))]
     if damage is not None:
         parts[damage][-1] ^= 1
     head = ORACLE.ip4(US, PEER, 8 + 64, **ip) + ORACLE.udp(0xC123, 64)
@@ -141,6 +142,7 @@ class Validator(unittest.TestCase):
         self.assertEqual(complaints(good() + [trial()], tshark=True), '')
         for damage in 0, 1:
             self.assertEqual(complaints(good() + [trial(damage)]).count('the ICRC is wrong'), 1)
+        self.assertNotEqual(complaints(good() + [trial(second=0)]), '')
         self.assertIn('TTL is 0', complaints(good() + [trial(ttl=0)]))
         self.finds('reserved', good() + [ours(0xFE, 0, b'rocigso2' + b'12345678')])
 

@@ -157,7 +157,7 @@ static void gso_ask__runs_after_an_answer(void **state)
 			assert_true(sent(&a, from, &trial));
 			assert_false(takes(from, net, now + 1));
 			assert_false(sent(&a, from, &answer));
-			part = part_of(&trial, 0);
+			part = part_of(&trial, 1);
 			assert_true(hears(&b, 0, &part));
 			gso_ask_reply(&b.ask[0]);
 			assert_true(sent(&b, 0, &answer));
@@ -175,23 +175,53 @@ static void gso_ask__runs_after_an_answer(void **state)
 	assert_int_equal(b.ask[0].answered, 4);
 }
 
+static uint16_t checksum(const uint8_t *ip)
+{
+	uint32_t sum = 0;
+
+	for (unsigned i = 0; i < IP4_HLEN; i += 2)
+		sum += get_be16(ip + i);
+	return (uint16_t)~path_csum_fold(sum);
+}
+
 /* Where it was cut on its way each part comes alone, with a checksum. */
 static void gso_ask__a_trial_that_was_cut(void **state)
 {
-	struct frame trial, answer;
+	struct frame trial, answer, none;
 
 	takes(0, NET_IPV4, T0);
 	assert_true(sent(&a, 0, &trial));
 	for (unsigned i = 0; i < 2; i++) {
 		struct frame part = part_of(&trial, i);
 
+		assert_false(sent(&b, 0, &none)); /* to the first alone */
 		put_be16(part.b + ETH_HLEN + IP4_HLEN + UDP_CSUM, 0x1234);
 		assert_true(hears(&b, 0, &part));
+		gso_ask_reply(&b.ask[0]);
 	}
-	gso_ask_reply(&b.ask[0]);
 	assert_true(sent(&b, 0, &answer));
-	assert_false(sent(&b, 0, &answer)); /* one, for both */
-	assert_true(hears(&a, 0, &answer) || !answer.len);
+	assert_false(sent(&b, 0, &none)); /* one, for both */
+	assert_true(hears(&a, 0, &answer));
+	assert_true(takes(0, NET_IPV4, T0 + 1));
+}
+
+/* Frames that were cut so would have a wrong ICRC: there is no answer. proves IP4-17 */
+static void gso_ask__cut_with_the_same_identification(void **state)
+{
+	struct frame trial, none;
+
+	takes(0, NET_IPV4, T0);
+	assert_true(sent(&a, 0, &trial));
+	for (unsigned i = 0; i < 2; i++) {
+		struct frame part = part_of(&trial, i);
+
+		put_be16(part.b + ETH_HLEN + IP4_ID, 0);
+		put_be16(part.b + ETH_HLEN + IP4_CSUM, 0);
+		put_be16(part.b + ETH_HLEN + IP4_CSUM, checksum(part.b + ETH_HLEN));
+		assert_int_equal(hears(&b, 0, &part), !i);
+		gso_ask_reply(&b.ask[0]);
+		assert_false(sent(&b, 0, &none));
+	}
 }
 
 /* Nobody else drops it for a reason that would be reported as damage. */
@@ -230,7 +260,7 @@ static void gso_trial_write__a_flow_of_its_own(void **state)
 		trial.len = gso_trial_write(trial.b, f.b, cookie, &head);
 		assert_int_equal(port_of(&trial), 0xC000 | (cookie & 0x3FFF));
 		trial.vnet = (struct virtio_net_hdr){.gso_type = 5, .gso_size = GSO_TRIAL_PART};
-		trial = part_of(&trial, 0);
+		trial = part_of(&trial, 1);
 		answer.len = gso_trial_answer(answer.b, trial.b);
 		assert_int_equal(port_of(&answer), 0xC000 | (cookie & 0x3FFF));
 	}
@@ -243,7 +273,7 @@ static void gso_ask__only_the_receiver_answers(void **state)
 
 	takes(0, NET_IPV4, T0);
 	assert_true(sent(&a, 0, &trial));
-	part = part_of(&trial, 0);
+	part = part_of(&trial, 1);
 	assert_true(gso_ask_heard(&b.ask[0], part.b, part.len, false)); /* another's MAC */
 	gso_ask_reply(&b.ask[0]);
 	assert_false(sent(&b, 0, &answer));
@@ -271,7 +301,7 @@ static void gso_ask__a_cookie_that_was_not_sent(void **state)
 
 	takes(0, NET_IPV4, T0);
 	assert_true(sent(&a, 0, &trial));
-	part = part_of(&trial, 0);
+	part = part_of(&trial, 1);
 	assert_int_equal(gso_trial_read(part.b, part.len, &cookie), GSO_TRIAL);
 	for (wrong = cookie + GSO_ANSWER_SLOTS; wrong != cookie + 9 * GSO_ANSWER_SLOTS;
 		wrong += GSO_ANSWER_SLOTS)
@@ -296,7 +326,7 @@ static void gso_trial_read__all_else(void **state)
 	for (unsigned net = NET_IPV4; net <= NET_IPV6; net++) {
 		takes(0, net, T0 + net * MS);
 		assert_true(sent(&a, 0, &trial));
-		part = part_of(&trial, 0);
+		part = part_of(&trial, 1);
 		for (unsigned i = ETH_TYPE; i < part.len; i++) {
 			struct frame f = part;
 			unsigned udp = part.len - GSO_TRIAL_PART - UDP_HLEN;
@@ -331,6 +361,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		test(gso_ask__runs_after_an_answer),
 		test(gso_ask__a_trial_that_was_cut),
+		test(gso_ask__cut_with_the_same_identification),
 		test(gso_ask__others_see_an_unknown_opcode),
 		test(gso_trial_write__a_flow_of_its_own),
 		test(gso_ask__only_the_receiver_answers),

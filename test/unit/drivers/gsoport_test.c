@@ -7,18 +7,23 @@
 #include <stdint.h>
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <net/if.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include <linux/capability.h>
 #include <linux/if_packet.h>
+#include <linux/if_tun.h>
+#include <linux/virtio_net.h>
 #include <rte_ethdev.h>
 #include "bits.h"
 #include "eal_test.h"
@@ -207,6 +212,7 @@ static void gsoport__what_is_sent_arrives(void **state)
 	assert_int_equal(s.ierrors + s.imissed + s.rx_nombuf, 0);
 	s = stats_of(&a);
 	assert_int_equal(s.opackets, 3 * BURST);
+	assert_int_equal(s.obytes, bytes);
 	assert_int_equal(s.oerrors, 0);
 }
 
@@ -248,30 +254,224 @@ static void gsoport__queues_share_the_flows(void **state)
 	assert_true(seen[0] && seen[1]);
 }
 
+/* Waits until b's kernel has handed over what was sent, while there is no buffer that it could be
+ * taken into. */
+static void arrived(void)
+{
+	static struct rte_mbuf *all[4096];
+	uint64_t before = stats_of(&b).rx_nombuf;
+	time_t end = patience_begin();
+	struct rte_mbuf *got[16];
+	unsigned taken = 0;
+
+	while ((all[taken] = rte_pktmbuf_alloc(pool)))
+		taken++;
+	while (stats_of(&b).rx_nombuf == before) {
+		for (uint16_t q = 0; q < QUEUES; q++)
+			assert_int_equal(rte_eth_rx_burst(b.ethdev, q, got, 16), 0);
+		assert_false(patience_over(end));
+	}
+	rte_pktmbuf_free_bulk(all, taken);
+}
+
+static void send_run(unsigned net, uint16_t id)
+{
+	struct rte_mbuf *m[16];
+
+	for (uint16_t i = 0; i < 16; i++)
+		m[i] = frame(net, 50000, (uint16_t)(id + i), BODY);
+	send_all(0, m, 16);
+}
+
+/* The frames of send_run(). */
+static void receive_run(unsigned net, uint16_t id)
+{
+	struct rte_mbuf *got[16];
+
+	receive(got, 16);
+	for (uint16_t i = 0; i < 16; i++) {
+		struct rte_mbuf *copy = frame(net, 50000, (uint16_t)(id + i), BODY);
+
+		same(got[i], copy);
+		rte_pktmbuf_free(copy);
+	}
+	rte_pktmbuf_free_bulk(got, 16);
+}
+
 /* One run is there, while buffers are for a few frames only: it waits. */
 static void gsoport__no_buffers(void **state)
 {
-	static struct rte_mbuf *all[4096];
-	struct rte_mbuf *m[16], *got[16];
-	time_t end = patience_begin();
+	send_run(NET_IPV4, 0);
+	arrived();
+	receive_run(NET_IPV4, 0);
+	assert_int_equal(stats_of(&b).ipackets, 16);
+}
+
+/* The error that this leaves in the receiver's socket is not taken for the run that waits. */
+static void gsoport__a_run_waits_while_the_netdev_is_down(void **state)
+{
+	send_run(NET_IPV4, 0);
+	arrived();
+	assert_int_equal(system("ip link set vb down && ip link set vb up"), 0);
+	for (uint16_t id = 0; id < 64; id += 16) {
+		receive_run(NET_IPV4, id);
+		send_run(NET_IPV4, id + 16);
+	}
+	receive_run(NET_IPV4, 64);
+	assert_int_equal(stats_of(&b).ierrors, 0);
+}
+
+/* Takes a frame that waits in one of b's sockets. */
+static void steal(void)
+{
+	uint8_t first[64];
 	unsigned taken = 0;
 
-	for (uint16_t i = 0; i < 16; i++)
-		m[i] = frame(NET_IPV4, 50000, i, BODY);
-	send_all(0, m, 16);
-	while ((all[taken] = rte_pktmbuf_alloc(pool)))
-		taken++;
-	do { /* the kernel may hand the run over a little later */
+	for (int fd = 3; fd < 1024; fd++) {
+		struct sockaddr_ll at = {.sll_family = AF_UNSPEC};
+		socklen_t size = sizeof(at);
+
+		if (!getsockname(fd, (struct sockaddr *)&at, &size) && at.sll_family == AF_PACKET &&
+			at.sll_ifindex == (int)if_nametoindex("vb"))
+			taken += recv(fd, first, sizeof(first), MSG_DONTWAIT) > 0;
+	}
+	assert_int_equal(taken, 1);
+}
+
+static void poll_end(const struct end *e)
+{
+	struct rte_mbuf *got[BURST];
+	uint16_t n = 0;
+
+	for (uint16_t q = 0; q < QUEUES; q++) {
+		uint16_t k = rte_eth_rx_burst(e->ethdev, q, got, BURST);
+
+		rte_pktmbuf_free_bulk(got, k); /* the next test needs them */
+		n += k;
+	}
+	assert_int_equal(n, 0);
+}
+
+/* Nothing is delivered with the payload of another frame. With IPv6 only the PSN tells them apart.
+ */
+static void gsoport__slots_out_of_step(void **state)
+{
+	for (unsigned net = NET_IPV4; net <= NET_IPV6; net++) {
+		uint64_t before = stats_of(&b).ierrors;
+		time_t end = patience_begin();
+
+		send_run(net, 100);
+		arrived();
+		steal();
+		send_run(net, 200);
+		while (stats_of(&b).ierrors != before + 2) {
+			poll_end(&b);
+			assert_false(patience_over(end));
+		}
+	}
+}
+
+/* The same for a frame that is no run. */
+static void gsoport__a_slot_out_of_step(void **state)
+{
+	time_t end = patience_begin();
+
+	for (uint16_t id = 1; id < 3; id++) {
+		struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
+		struct rte_mbuf *like = frame(NET_IPV4, 50000, id, BODY);
+
+		m->data_off = 0;
+		m->data_len = MBUF_ROOM;
+		m->pkt_len = MBUF_ROOM;
+		memcpy(rte_pktmbuf_mtod(m, uint8_t *), rte_pktmbuf_mtod(like, uint8_t *), BODY);
+		rte_pktmbuf_free(like);
+		send_all(0, &m, 1);
+		if (id == 1) {
+			arrived();
+			steal();
+		}
+	}
+	while (stats_of(&b).ierrors != 2) {
+		poll_end(&b);
+		assert_false(patience_over(end));
+	}
+}
+
+/* A tap, as a virtual machine has it. */
+static int open_tap(void)
+{
+	struct ifreq req = {.ifr_name = "t0", .ifr_flags = IFF_TAP | IFF_NO_PI | IFF_VNET_HDR};
+	int fd = open("/dev/net/tun", O_RDWR | O_NONBLOCK);
+
+	if (fd < 0 || ioctl(fd, TUNSETIFF, &req)) {
+		print_message("SKIP: no tap here: %s\n", strerror(errno));
+		skip();
+	}
+	assert_int_equal(system("ip link set t0 mtu 9000 && ip link set t0 up"), 0);
+	return fd;
+}
+
+/* A frame of the machine that has the tap. @p type: VIRTIO_NET_HDR_GSO_... */
+static void from_tap(int fd, uint16_t id, uint8_t type)
+{
+	struct rte_mbuf *m = frame(NET_IPV4, 50000, id, BODY);
+	struct virtio_net_hdr head = {.gso_type = type};
+	struct iovec io[] = {{&head, sizeof(head)}, {rte_pktmbuf_mtod(m, uint8_t *), m->data_len}};
+
+	if (type)
+		head = (struct virtio_net_hdr){.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
+			.gso_type = type,
+			.hdr_len = ETH_HLEN + IP4_HLEN + UDP_HLEN,
+			.gso_size = 512,
+			.csum_start = ETH_HLEN + IP4_HLEN,
+			.csum_offset = UDP_CSUM};
+	assert_int_equal(writev(fd, io, 2), sizeof(head) + m->data_len);
+	rte_pktmbuf_free(m);
+}
+
+/* Receives what the tap sent. @return frames, until b is stuck or one was received */
+static unsigned after_ufo(int tap)
+{
+	time_t end = patience_begin();
+	struct rte_mbuf *got[BURST];
+	uint64_t now_ms = 1000;
+	unsigned n = 0;
+
+	do {
+		assert_false(patience_over(end));
+		from_tap(tap, 7, VIRTIO_NET_HDR_GSO_NONE);
 		for (uint16_t q = 0; q < QUEUES; q++)
-			assert_int_equal(rte_eth_rx_burst(b.ethdev, q, got, 16), 0);
-	} while (!stats_of(&b).rx_nombuf && !patience_over(end));
-	rte_pktmbuf_free_bulk(all, taken);
-	receive(got, 16);
-	for (unsigned i = 0; i < 16; i++)
-		assert_good(got[i]);
-	rte_pktmbuf_free_bulk(got, 16);
-	assert_true(stats_of(&b).rx_nombuf > 0);
-	assert_int_equal(stats_of(&b).ipackets, 16);
+			n += rte_eth_rx_burst(b.ethdev, q, got + n, (uint16_t)(BURST - n));
+		now_ms += GSOPORT_LOOK_MS / 4;
+	} while (!n && !gsoport_stuck(b.port, now_ms));
+	rte_pktmbuf_free_bulk(got, n);
+	return n;
+}
+
+/* Linux drops all that comes after such a frame: only new sockets help. */
+static void gsoport_stuck__after_a_frame_that_cannot_be_described(void **state)
+{
+	int tap = open_tap();
+	struct rte_mbuf *got;
+
+	close_end(&b);
+	open_end(&b, "t0");
+	from_tap(tap, 1, VIRTIO_NET_HDR_GSO_NONE);
+	receive(&got, 1);
+	rte_pktmbuf_free(got);
+	from_tap(tap, 2, VIRTIO_NET_HDR_GSO_UDP);
+	if (after_ufo(tap)) {
+		close(tap);
+		print_message("SKIP: this kernel survives it\n");
+		skip();
+	}
+	close_end(&b);
+	open_end(&b, "t0");
+	from_tap(tap, 3, VIRTIO_NET_HDR_GSO_NONE);
+	receive(&got, 1);
+	assert_good(got);
+	rte_pktmbuf_free(got);
+	close(tap);
 }
 
 static int listen_at(const char *netdev)
@@ -460,6 +660,22 @@ static void gsoport__without_net_admin(void **state)
 	assert_int_equal(stats_of(&b).imissed + stats_of(&b).ierrors, 0);
 }
 
+/* The ring of a paused worker is full: frames are dropped, as they should be. */
+static void gsoport_stuck__not_when_the_ring_is_full(void **state)
+{
+	struct rte_mbuf *got;
+
+	for (unsigned i = 0; i < 5; i++) {
+		send_many(2560, 7);
+		assert_false(gsoport_stuck(b.port, 1000 + i * GSOPORT_LOOK_MS));
+	}
+	assert_true(stats_of(&b).imissed > 0);
+	for (unsigned i = 0; i < 2048; i++) {
+		receive(&got, 1);
+		rte_pktmbuf_free(got);
+	}
+}
+
 static struct gsoport_runs runs_of(const struct end *e)
 {
 	struct gsoport_runs r;
@@ -483,14 +699,6 @@ static void send_four(void)
 	for (unsigned i = 0; i < 4; i++)
 		assert_good(got[i]);
 	rte_pktmbuf_free_bulk(got, 4);
-}
-
-static void poll_end(const struct end *e)
-{
-	struct rte_mbuf *got;
-
-	for (uint16_t q = 0; q < QUEUES; q++)
-		assert_int_equal(rte_eth_rx_burst(e->ethdev, q, &got, 1), 0);
 }
 
 /* Runs go to a peer once it has answered, and no other frame is seen by anybody. */
@@ -578,6 +786,36 @@ static void gsoport__a_frame_that_is_refused(void **state)
 	assert_int_equal(gsoport_refused(a.port, &shortest, &passed), 0);
 }
 
+/* A queue of the netdev that is full drops frames, which are no longer than others: they are sent
+ * again, whether or not the control thread has looked in between. */
+static void gsoport__a_qdisc_that_is_full(void **state)
+{
+	uint32_t shortest, passed;
+	uint64_t refused = 0;
+	time_t end = patience_begin();
+
+	if (system("tc qdisc add dev va root handle 1: tbf rate 100mbit burst 4k limit 1mb && "
+		   "tc qdisc add dev va parent 1:1 pfifo limit 4")) {
+		print_message("SKIP: this kernel has no such qdisc\n");
+		skip();
+	}
+	for (uint16_t i = 0; i < 512; i++) {
+		struct rte_mbuf *m = frame(NET_IPV4, 50000, (uint16_t)(i * 7), BODY);
+		bool looked = false;
+
+		while (!rte_eth_tx_burst(a.ethdev, 0, &m, 1)) {
+			if (!looked)
+				refused += gsoport_refused(a.port, &shortest, &passed);
+			looked = true;
+			assert_false(patience_over(end));
+		}
+	}
+	receive_many(512, 7);
+	assert_int_equal(stats_of(&a).oerrors, 0);
+	assert_int_equal(refused, 0);
+	assert_int_equal(system("tc qdisc del dev va root"), 0);
+}
+
 /* It refuses frames of any length, now and then: that is no netdev of a smaller MTU. */
 static void unstick_tell__a_queue_that_is_full(void **state)
 {
@@ -642,14 +880,20 @@ int main(void)
 		test(gsoport__after_the_netdev_was_down),
 		test(gsoport__queues_share_the_flows),
 		test(gsoport__no_buffers),
+		test(gsoport__a_run_waits_while_the_netdev_is_down),
+		test(gsoport__slots_out_of_step),
+		test(gsoport__a_slot_out_of_step),
 		test(gsoport__the_kernel_cuts),
 		test(gsoport__options_when_asked_for),
 		test(gsoport__frames_wait),
+		test(gsoport_stuck__after_a_frame_that_cannot_be_described),
+		test(gsoport_stuck__not_when_the_ring_is_full),
 		test(gsoport__a_frame_longer_than_a_slot),
 		test(gsoport__without_net_admin),
 		test(gsoport__asks_before_it_sends_runs),
 		test(gsoport__what_is_not_for_us),
 		test(gsoport__a_frame_that_is_refused),
+		test(gsoport__a_qdisc_that_is_full),
 		cmocka_unit_test(unstick_tell__a_queue_that_is_full),
 		cmocka_unit_test(gsoport_create__no_such_netdev),
 		cmocka_unit_test(gsoport_create__no_descriptor),

@@ -9,6 +9,7 @@
 #include <net/if.h>
 #include <sched.h>
 #include <string.h>
+#include <netinet/udp.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <cmocka.h>
@@ -57,14 +58,33 @@ static void share_guard__kernel_no_longer_answers(void **state)
 
 	assert_int_equal(answer(AF_INET, true), ECONNREFUSED);
 	assert_int_equal(answer(AF_INET6, true), ECONNREFUSED);
-	assert_int_equal(share_guard(&g, "lo", false, why, sizeof(why)), 0);
+	assert_int_equal(share_guard(&g, "lo", why, sizeof(why)), 0);
 	assert_int_equal(answer(AF_INET, false), 0);
 	assert_int_equal(answer(AF_INET6, false), 0);
-	assert_int_equal(share_guard(&h, "lo", false, why, sizeof(why)), -EADDRINUSE);
+	assert_int_equal(share_guard(&h, "lo", why, sizeof(why)), -EADDRINUSE);
 	assert_non_null(strstr(why, "4791 of netdev lo is taken"));
 	share_unguard(&g);
 	share_unguard(&g);
 	assert_int_equal(answer(AF_INET, true), ECONNREFUSED);
+}
+
+static void share_guard_whole__accepts_super_frames(void **state)
+{
+	struct share_guard g;
+	char why[256] = "";
+
+	assert_int_equal(share_guard(&g, "lo", why, sizeof(why)), 0);
+	for (int whole = 0; whole < 2; whole++) {
+		for (unsigned i = 0; i < 2; i++) {
+			int on = -1;
+			socklen_t size = sizeof(on);
+
+			assert_int_equal(getsockopt(g.fd[i], IPPROTO_UDP, UDP_GRO, &on, &size), 0);
+			assert_int_equal(on, whole);
+		}
+		share_guard_whole(&g);
+	}
+	share_unguard(&g);
 }
 
 static void share_guard__no_such_netdev(void **state)
@@ -72,7 +92,7 @@ static void share_guard__no_such_netdev(void **state)
 	struct share_guard g;
 	char why[256] = "";
 
-	assert_true(share_guard(&g, "nodev0", false, why, sizeof(why)) < 0);
+	assert_true(share_guard(&g, "nodev0", why, sizeof(why)) < 0);
 	assert_int_equal(g.fd[0], -1);
 	assert_non_null(strstr(why, "nodev0"));
 }
@@ -96,7 +116,7 @@ static void share_guard_vlans__follows_the_list(void **state)
 	assert_int_equal(share_guard_vlans(&v, NULL, 0, why, sizeof(why)), 0);
 	assert_int_equal(v.count, 0);
 	assert_int_equal(answer(AF_INET, true), ECONNREFUSED);
-	assert_int_equal(share_guard(&other, "lo", false, why, sizeof(why)), 0);
+	assert_int_equal(share_guard(&other, "lo", why, sizeof(why)), 0);
 	assert_int_equal(share_guard_vlans(&v, lo, 1, why, sizeof(why)), -EADDRINUSE);
 	assert_non_null(strstr(why, "netdev lo"));
 	assert_int_equal(v.count, 0);
@@ -145,6 +165,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(share_is_device__not_what_a_kernel_made_up),
 		cmocka_unit_test(share_guard__kernel_no_longer_answers),
+		cmocka_unit_test(share_guard_whole__accepts_super_frames),
 		cmocka_unit_test(share_guard__no_such_netdev),
 		cmocka_unit_test(share_guard_vlans__follows_the_list),
 		cmocka_unit_test(share_create__mtu_of_lo_is_cut_to_a_frame),
