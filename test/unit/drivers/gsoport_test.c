@@ -810,9 +810,9 @@ static void gsoport__a_qdisc_that_is_full(void **state)
 			assert_false(patience_over(end));
 		}
 	}
-	receive_many(512, 7);
 	assert_int_equal(stats_of(&a).oerrors, 0);
 	assert_int_equal(refused, 0);
+	receive_many(512, 7);
 	assert_int_equal(system("tc qdisc del dev va root"), 0);
 }
 
