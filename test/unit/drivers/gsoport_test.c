@@ -479,7 +479,7 @@ static int listen_at(const char *netdev)
 	struct sockaddr_ll at = {.sll_family = AF_PACKET,
 		.sll_protocol = htons(ETHERTYPE_IPV4),
 		.sll_ifindex = (int)if_nametoindex(netdev)};
-	const struct timeval patience = {.tv_sec = PATIENCE_S};
+	const struct timeval patience = {.tv_sec = patience_s()};
 	int fd = socket(AF_PACKET, SOCK_RAW, htons(ETHERTYPE_IPV4));
 	int size = 8 << 20;
 
