@@ -219,8 +219,8 @@ def test_choice(daemons, steps, rocictl, folder):
         choose(choice)
         s.do('write', 40, 9000)
         s.do('read', 40, 9000)
-    for choice, why in (('hpcc', 'telemetry'), ('notify', 'none of port, off'), ('dcqcn,line=1G', 'set port PORT cc'),
-                        ('x' * 200, 'none of port'), ('dcqcn,' + 'rp_ai_rate=1,' * 15, 'not PARAMETER')):
+    for choice, why in (('hpcc', 'telemetry'), ('notify', 'not one of port, off'), ('dcqcn,line=1G', 'set port PORT cc'),
+                        ('x' * 200, 'not one of port'), ('dcqcn,' + 'rp_ai_rate=1,' * 15, 'not PARAMETER')):
         said = a.ask(f'set qp {s.a} cc {choice}')
         check(why in said.get('error', ''), f'{choice}: {said}')
     check(rate(a, s.a)['own_cc'] is None, 'a refusal changes something')

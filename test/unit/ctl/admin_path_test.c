@@ -341,7 +341,7 @@ static void set_port__cc(void **state)
 	struct answer a;
 	char *reply = ask(*state, "set port 1 cc sometimes");
 
-	assert_non_null(strstr(reply, "none of off, notify"));
+	assert_non_null(strstr(reply, "not one of off, notify"));
 	free(reply);
 	free(ask(*state, "set port 1 cc notify,np_cnp_dscp=46"));
 	assert_int_equal(to_init(0, &a), 0);
@@ -472,7 +472,7 @@ static void set_qp__cc(void **state)
 	shows(*state, "\"rate_mbps\":3.0");
 	choose(*state, "dcqcn,np_cnp_dscp=3", "set port PORT cc np_cnp_dscp");
 	choose(*state, "hpcc", "hpcc needs telemetry, and port 1");
-	choose(*state, "notify", "none of port, off, dcqcn");
+	choose(*state, "notify", "not one of port, off, dcqcn");
 	shows(*state, "\"rate_mbps\":3.0");
 	choose(*state, "dcqcn,profile=ns3hpcc", "done");
 	shows(*state, "\"rate_mbps\":10000.0");

@@ -151,7 +151,7 @@ static void options_parse__names_what_is_wrong(void **state)
 		{"--pkey 0,1,0x10000", "'0x10000'"},
 		{"--pkey 1", "'1' does not begin with a port"},
 		{"--priority 0,sl9=1", "sl9=1"},
-		{"--cc 0,on", "none of off, notify"},
+		{"--cc 0,on", "not one of off, notify"},
 		{"--cc 0,notify,np_cnp_dscp=64", "0 to 63"},
 		{"--priority sl1=1", "does not begin with a port"},
 		{"--flow-label none", "neither hash nor av"},
