@@ -31,8 +31,8 @@ static int find_gid(struct rib *r)
 	e = rib_choose_gid(all, roci_query_gids(r->q.ctx, r->cfg.port, all, GIDS_MAX));
 	if (!e) {
 		rib_say(r,
-			"port %u has no link-local GID yet: give its netdev one, or the port --gid "
-			"PORT,fe80::1",
+			"port %u has no untagged link-local GID yet: give its netdev one, or the "
+			"port --gid PORT,fe80::1",
 			r->cfg.port);
 		return -EAGAIN;
 	}
