@@ -32,6 +32,9 @@
 /* The ethdev's own ring, for frames that callbacks reported as sent: emptied before it is
  * filled. */
 #define SENT_MAX (2 * BURST)
+/* A queue on the way that is full for longer is none: the frame is refused. Shorter than a worker
+ * offers it. */
+#define FULL_MS 50u
 /* A worker may have taken all frames of a full ring just before one look. */
 #define STUCK_LOOKS 2u
 
@@ -68,6 +71,7 @@ struct gso_queue {
 	/* written by the worker; `refused_len` and `passed_len` emptied by the control thread */
 	_Atomic uint32_t refused_len, passed_len;
 	_Atomic uint32_t passed_before; /* what passed_len was; written by the control thread */
+	uint64_t full; /* since when nothing passes, 0: something does; the worker's */
 	struct gso_counters {
 		_Atomic uint64_t ipackets, ibytes, ierrors, nombuf, opackets, obytes, oerrors,
 			refused, runs, no_room;
@@ -380,11 +384,15 @@ static uint16_t count_sent(struct gso_queue *q, unsigned from, unsigned to)
 
 /* Whether frames as long as it passed lately: then a queue on the way is full, and it is no frame
  * that is too long for the netdev. */
-static bool passes(const struct gso_queue *q, const struct gso_message *msg)
+static bool passes(struct gso_queue *q, const struct gso_message *msg)
 {
 	uint32_t now = atomic_load_explicit(&q->passed_len, memory_order_relaxed);
 	uint32_t before = atomic_load_explicit(&q->passed_before, memory_order_relaxed);
 
+	if (!q->full)
+		q->full = rte_rdtsc() | 1; /* not 0 */
+	if (rte_rdtsc() - q->full > rte_get_tsc_hz() / 1000 * FULL_MS)
+		return false;
 	return msg->frames == 1 && msg->bytes <= RTE_MAX(now, before);
 }
 
@@ -434,6 +442,7 @@ static uint16_t on_send(
 		uint16_t lost;
 
 		if (sent > 0) {
+			q->full = 0;
 			done += count_sent(q, i, i + (unsigned)sent);
 			i += (unsigned)sent;
 			continue;
