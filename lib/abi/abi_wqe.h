@@ -37,12 +37,14 @@ enum abi_wr_opcode {
 };
 
 /* struct abi_wqe.ctl: mark, flags, opcode, count */
-#define ABI_WQE_PHASE	    (1u << 0)
-#define ABI_WQE_SIGNALED    (1u << 1)
-#define ABI_WQE_SOLICITED   (1u << 2)
-#define ABI_WQE_FENCE	    (1u << 3)
-#define ABI_WQE_INLINE	    (1u << 4)
-#define ABI_WQE_FLAGS	    0x1Fu
+#define ABI_WQE_PHASE	  (1u << 0)
+#define ABI_WQE_SIGNALED  (1u << 1)
+#define ABI_WQE_SOLICITED (1u << 2)
+#define ABI_WQE_FENCE	  (1u << 3)
+#define ABI_WQE_INLINE	  (1u << 4)
+#define ABI_WQE_FLAGS	  0x1Fu
+/** Not an application's: a MAD of QP1 brings a flow label. */
+#define ABI_WQE_LABEL	    (1u << 5)
 #define ABI_WQE_OPCODE(ctl) (((ctl) >> 8) & 0xFF)
 /** Number of SGEs, or of inline bytes when ABI_WQE_INLINE is set. */
 #define ABI_WQE_COUNT(ctl) ((ctl) >> 16)
@@ -59,11 +61,10 @@ enum abi_wr_opcode {
 struct abi_wqe {
 	uint32_t ctl;
 	union {
-		uint32_t imm;	   /* *_WITH_IMM, network order */
-		uint32_t inv_rkey; /* SEND_WITH_INV, LOCAL_INV */
-		uint32_t feth;	   /* FLUSH: placement type 3:0, selectivity 5:4 */
-		/* SEND of QP1: flow label of this MAD, host order; 0: that of the handle */
-		uint32_t flow_label;
+		uint32_t imm;	     /* *_WITH_IMM, network order */
+		uint32_t inv_rkey;   /* SEND_WITH_INV, LOCAL_INV */
+		uint32_t feth;	     /* FLUSH: placement type 3:0, selectivity 5:4 */
+		uint32_t flow_label; /* ABI_WQE_LABEL: of this MAD, host order */
 	};
 	uint64_t wr_id;
 	union {

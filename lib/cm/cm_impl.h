@@ -166,6 +166,9 @@ void cm_send_dreq(
 struct cm_listener *cm_listener_find(
 	struct cm *cm, uint64_t service_id, const uint8_t gid[16], uint32_t *number);
 
+/* label.c: chooses that of @p c, which @p mad, a REQ, has begun. */
+void cm_label_request(const struct cm *cm, struct cm_conn *c, const uint8_t *mad);
+
 /* receive.c, passive.c, sidr.c */
 bool cm_same_peer(const struct cm_conn *c, const struct cm_path *from);
 void cm_ignored(struct cm_rx *rx);
@@ -174,7 +177,6 @@ void cm_stale(struct cm_rx *rx, struct cm_conn *old);
 void cm_rx_req(struct cm_rx *rx);
 void cm_rx_sidr_req(struct cm_rx *rx);
 void cm_rx_sidr_rep(struct cm_rx *rx);
-void cm_label_request(const struct cm *cm, struct cm_conn *c, const uint8_t *mad);
 bool cm_addressed(const struct cm_rx *rx, enum cm_field f, uint64_t service_id, uint8_t dst[16]);
 
 #endif

@@ -90,7 +90,7 @@ void ud_address(struct core *c, const struct qp *qp, struct send_wqe *w, const s
 	w->ud.qkey = e->ud.remote_qkey & QKEY_OWN ? ud_qkey(qp) : e->ud.remote_qkey; /* UD-03 */
 	w->ud.dest_qpn = leads_to_group(path) ? QPN_MULTICAST			     /* MC-07 */
 					      : e->ud.remote_qpn & SEQ24_MASK;
-	if (unlikely(qp->type == ABI_QPT_GSI) && e->flow_label) /* ENT-07 */
+	if (unlikely(qp->type == ABI_QPT_GSI) && e->ctl & ABI_WQE_LABEL) /* ENT-07 */
 		path_set_label(path, e->flow_label, false);
 	else if (ah->hashed)
 		path_set_label(path, flow_label_of_qpns(source_qpn(qp), w->ud.dest_qpn), ah->plain);

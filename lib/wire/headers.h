@@ -48,9 +48,9 @@ enum net_type {
 #define ICRC_LEN      4
 #define CNP_RESERVED  16 /* bytes between BTH and ICRC of a CNP (A17 Figure 6) */
 
-/* Byte offsets inside the Ethernet and L3 headers. */
 #define FLOW_LABEL_MASK 0xFFFFFu /* of the word at IP6_VTCFL */
 
+/* Byte offsets inside the Ethernet and L3 headers. */
 enum {
 	ETH_DST = 0,
 	ETH_SRC = 6,

@@ -99,6 +99,7 @@ static void post(
 	const struct ring *sq = &p->qp->qp->sq;
 	uint8_t *entry = sq->entries + (size_t)(p->posted & (sq->depth - 1)) * sq->stride;
 	struct abi_wqe *w = (struct abi_wqe *)entry;
+	uint32_t flags = ABI_WQE_INLINE | (flow_label ? ABI_WQE_LABEL : 0); /* ENT-07 */
 	int pkey = any_pkey_index(g->ctl, &a->path);
 
 	if (!has_room(p)) {
@@ -107,7 +108,7 @@ static void post(
 	}
 	if (pkey < 0) /* not in the partition: a send without a valid P_Key would put QP1 in SQE */
 		return;
-	w->flow_label = flow_label; /* ENT-07 */
+	w->flow_label = flow_label;
 	w->wr_id = (uint64_t)a->path.port << 32 | p->posted;
 	w->ud.ah = a->handle;
 	w->ud.remote_qpn = 1;
@@ -115,7 +116,7 @@ static void post(
 	w->ud.pkey_index = (uint32_t)pkey;
 	memcpy(entry + ABI_WQE_HDR, mad, MAD_LEN);
 	atomic_store_explicit((_Atomic uint32_t *)&w->ctl,
-		ABI_WQE_CTL(ABI_WR_SEND, MAD_LEN, ABI_WQE_INLINE | abi_phase(p->posted, sq->depth)),
+		ABI_WQE_CTL(ABI_WR_SEND, MAD_LEN, flags | abi_phase(p->posted, sq->depth)),
 		memory_order_release);
 	p->posted++;
 	atomic_store_explicit(&sq->shared->producer, p->posted, memory_order_release);

@@ -348,7 +348,7 @@ static void ud_address__label_of_a_mad(void **state)
 		.imm = 0x12345, /* abi_wqe.flow_label */
 		.remote_addr = (uint64_t)1 << 32 | AH_ID,
 		.rkey = QKEY,
-		.flags = ABI_WQE_SIGNALED | ABI_WQE_INLINE,
+		.flags = ABI_WQE_SIGNALED | ABI_WQE_INLINE | ABI_WQE_LABEL,
 		.inline_data = "hello",
 		.inline_len = 5};
 
@@ -359,7 +359,7 @@ static void ud_address__label_of_a_mad(void **state)
 	app_post_send(a.qp, &s);
 	assert_true(send_one());
 	assert_int_equal(sport(), flow_label_to_sport(0x12345));
-	s.imm = 0;
+	s.flags &= ~ABI_WQE_LABEL; /* what a program left there */
 	app_post_send(a.qp, &s);
 	assert_true(send_one());
 	assert_int_equal(sport(), flow_label_to_sport(flow_label_of_qpns(1, 1)));
