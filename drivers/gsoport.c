@@ -71,7 +71,7 @@ struct gso_queue {
 	/* written by the worker; `refused_len` and `passed_len` emptied by the control thread */
 	_Atomic uint32_t refused_len, passed_len;
 	_Atomic uint32_t passed_before; /* what passed_len was; written by the control thread */
-	uint64_t full; /* since when nothing passes, 0: something does; the worker's */
+	uint64_t full; /* since when may_pass() waits, 0: it does not; the worker's */
 	struct gso_counters {
 		_Atomic uint64_t ipackets, ibytes, ierrors, nombuf, opackets, obytes, oerrors,
 			refused, runs, no_room;
@@ -382,18 +382,19 @@ static uint16_t count_sent(struct gso_queue *q, unsigned from, unsigned to)
 	return frames;
 }
 
-/* Whether frames as long as it passed lately: then a queue on the way is full, and it is no frame
- * that is too long for the netdev. */
-static bool passes(struct gso_queue *q, const struct gso_message *msg)
+/* Whether @p msg, for which there was no room, is to be offered again: frames as long as it passed
+ * lately, so a queue on the way is full, and that is not the case for so long that it is no queue.
+ */
+static bool may_pass(struct gso_queue *q, const struct gso_message *msg)
 {
-	uint32_t now = atomic_load_explicit(&q->passed_len, memory_order_relaxed);
-	uint32_t before = atomic_load_explicit(&q->passed_before, memory_order_relaxed);
+	uint32_t longest = RTE_MAX(atomic_load_explicit(&q->passed_len, memory_order_relaxed),
+		atomic_load_explicit(&q->passed_before, memory_order_relaxed));
 
+	if (msg->frames > 1 || msg->bytes > longest)
+		return false;
 	if (!q->full)
 		q->full = rte_rdtsc() | 1; /* not 0 */
-	if (rte_rdtsc() - q->full > rte_get_tsc_hz() / 1000 * FULL_MS)
-		return false;
-	return msg->frames == 1 && msg->bytes <= RTE_MAX(now, before);
+	return rte_rdtsc() - q->full <= rte_get_tsc_hz() / 1000 * FULL_MS;
 }
 
 /* The kernel did not accept message @p msg. @return the frames that are lost with it, 0: offer it
@@ -402,8 +403,8 @@ static uint16_t not_sent(struct gso_queue *q, const struct gso_message *msg, int
 {
 	if (err == EAGAIN || err == EINTR)
 		return 0; /* unsent data fills the socket */
-	if (err == ENOBUFS && passes(q, msg))
-		return 0; /* the worker gives up if that lasts */
+	if (err == ENOBUFS && may_pass(q, msg))
+		return 0;
 	if (err == EINVAL && msg->frames > 1) {
 		q->singly = true; /* before Linux 6.2 */
 		return 0;
