@@ -196,9 +196,9 @@ static void say_refused(const struct daemon_port *p)
 	say(p, text);
 }
 
-#define REOPENED                                                                       \
-	"the kernel passed on no more frames (a bug of Linux, after a frame with UDP " \
-	"fragmentation offload): the port was reopened; --gso=no avoids this"
+#define REOPENED                                                                            \
+	"the kernel passed on no more frames, most likely by a bug of Linux after a frame " \
+	"with UDP fragmentation offload: the port was reopened; --gso=no avoids this"
 
 int daemon_look(void *arg, uint64_t now_ms)
 {
