@@ -153,7 +153,7 @@ static const struct option_row row[] = {
 	{"idle", required_argument, SECTION_WORKERS, false, OWN(set_idle), "poll|yield|adaptive",
 		"how workers idle: spin, yield the CPU in each round, or sleep (poll)"},
 	{"icrc", required_argument, SECTION_WORKERS, false, OWN(set_icrc), "NAME",
-		"how to compute CRCs: avx512, pclmul, pmull, isal, table"},
+		"how to compute CRCs: avx512, vpclmul, pclmul, pmull, isal, table"},
 	{"interactive", optional_argument, SECTION_START, false, FLAG(interactive), "[=yes|no]",
 		"-i: a prompt, or commands from standard input, one per line; end of file ends "
 		"rocid"},

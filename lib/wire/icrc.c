@@ -26,6 +26,12 @@ static bool has_pclmul(void)
 	return __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul");
 }
 
+static bool has_vpclmul(void)
+{
+	return has_pclmul() && __builtin_cpu_supports("avx2") &&
+	       __builtin_cpu_supports("vpclmulqdq");
+}
+
 static bool has_avx512(void)
 {
 	return has_pclmul() && __builtin_cpu_supports("avx512bw") &&
@@ -43,6 +49,7 @@ static bool has_pmull(void)
 static const struct candidate candidates[] = {
 #if defined(__x86_64__)
 	{&icrc_avx512, has_avx512},
+	{&icrc_vpclmul, has_vpclmul},
 	{&icrc_pclmul, has_pclmul},
 #elif defined(__aarch64__)
 	{&icrc_pmull, has_pmull},

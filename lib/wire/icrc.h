@@ -24,7 +24,7 @@ struct pkt;
 
 /** An implementation; all give the same results. */
 struct icrc_ops {
-	const char *name; /* "avx512", "pclmul", "pmull", "isal", "table" */
+	const char *name; /* "avx512", "vpclmul", "pclmul", "pmull", "isal", "table" */
 	/** Advances @p state over @p len bytes. */
 	uint32_t (*crc)(uint32_t state, const void *src, size_t len);
 	/** Copies @p len bytes and advances @p state over the bytes copied. Each source byte is
@@ -35,8 +35,8 @@ struct icrc_ops {
 	 *  half of @p mask is zero. For icrc_header() and icrc_check(). */
 	uint32_t (*crc_masked)(
 		uint32_t state, const void *src, size_t len, const uint8_t mask[ICRC_MASK_LEN]);
-	/** crc_masked over @p hdr_len bytes at @p hdr, fewer than 64, then copy; @p len is a
-	 *  nonzero multiple of 64. One pass for the most common packets. NULL: not worthwhile. */
+	/** crc_masked over @p hdr_len bytes at @p hdr, 16 to 63, then copy; @p len is a nonzero
+	 *  multiple of 64. One pass for the most common packets. NULL: not worthwhile. */
 	uint32_t (*masked_copy)(uint32_t state, const void *hdr, size_t hdr_len,
 		const uint8_t mask[ICRC_MASK_LEN], void *dst, const void *src, size_t len);
 	/** Moves @p words 8-byte words to @p dst, a multiple of 8, without tearing any: for

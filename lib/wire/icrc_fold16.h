@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file icrc_fold16.h
- * The ICRC in 16-byte blocks, in four parallel lanes: the functions of icrc_pclmul.c and
- * icrc_pmull.c, each of which is compiled with the flags of its instruction set.
+ * The ICRC in 16-byte blocks: the functions of icrc_pclmul.c, icrc_vpclmul.c and icrc_pmull.c, each
+ * of which is compiled with the flags of its instruction set.
  */
 #ifndef ICRC_FOLD16_H
 #define ICRC_FOLD16_H
@@ -76,16 +76,19 @@ static ALWAYS_INLINE vec128 bytes_to_end(vec128 x, size_t n)
 	return pick_bytes(x, *(const vec128_unaligned *)(window + n));
 }
 
-/* Folds all whole rounds of four blocks; leaves the remaining length in *len. */
+/* Folds in four lanes what is long enough; leaves the remaining length in *len. */
 static ALWAYS_INLINE vec128 fold_lanes(vec128 x, struct stream *s, size_t *len)
 {
 	const vec128 k512 = FOLD_BY(512);
-	vec128 a = x;
-	vec128 b = next_block(s);
-	vec128 c = next_block(s);
-	vec128 d = next_block(s);
+	vec128 a, b, c, d;
 	size_t n;
 
+	if (*len < (LANES - 1) * BLOCK)
+		return x;
+	a = x;
+	b = next_block(s);
+	c = next_block(s);
+	d = next_block(s);
 	for (n = *len - (LANES - 1) * BLOCK; n >= LANES * BLOCK; n -= LANES * BLOCK) {
 		a = fold128(a, k512, next_block(s));
 		b = fold128(b, k512, next_block(s));
@@ -98,31 +101,56 @@ static ALWAYS_INLINE vec128 fold_lanes(vec128 x, struct stream *s, size_t *len)
 	return fold128(c, FOLD_BY(128), d);
 }
 
-static ALWAYS_INLINE uint32_t run(uint32_t state, struct stream s, size_t len)
+/* A file that has wider registers defines it as a function that folds in them as fold_lanes(). */
+#ifndef FOLD_WIDE
+#define FOLD_WIDE(x, s, len) (x)
+#endif
+
+/* Folds all whole blocks after x. */
+static ALWAYS_INLINE vec128 fold_blocks(vec128 x, struct stream *s, size_t len)
+{
+	x = FOLD_WIDE(x, s, &len);
+	x = fold_lanes(x, s, &len);
+	for (; len; len -= BLOCK)
+		x = fold128(x, FOLD_BY(128), next_block(s));
+	return x;
+}
+
+/* The odd bytes and the first block, and all other blocks that the mask may reach; leaves the
+ * remaining length in *len, which is at least BLOCK. */
+static ALWAYS_INLINE vec128 fold_first(uint32_t state, struct stream *s, size_t *len)
 {
 	const vec128 k128 = FOLD_BY(128);
-	size_t head = len % BLOCK;
+	size_t head = *len % BLOCK;
 	vec128 first = {state_after(state, head), 0};
 	vec128 x = {0, 0};
 
 	if (head) {
-		x = next_bytes(&s, head) ^ (vec128) { state, 0 };
+		x = next_bytes(s, head) ^ (vec128) { state, 0 };
 		x = bytes_to_end(x, head);
-		len -= head;
 	}
-	if (!len)
-		return reduce128(x) ^ state_after(state, head);
-	x = fold128(x, k128, first ^ next_block(&s));
-	len -= BLOCK;
-	if (s.masks)
-		for (size_t pos = BLOCK; pos < ICRC_MASK_LEN / 2 && len; pos += BLOCK, len -= BLOCK)
-			x = fold128(x, k128, next_block(&s));
-	s.masks = false;
-	if (len >= 2 * LANES * BLOCK)
-		x = fold_lanes(x, &s, &len);
-	for (; len; len -= BLOCK)
-		x = fold128(x, k128, next_block(&s));
-	return reduce128(x);
+	x = fold128(x, k128, first ^ next_block(s));
+	*len -= head + BLOCK;
+	if (s->masks)
+		for (size_t pos = BLOCK; pos < ICRC_MASK_LEN / 2 && *len;
+			pos += BLOCK, *len -= BLOCK)
+			x = fold128(x, k128, next_block(s));
+	s->masks = false;
+	return x;
+}
+
+static ALWAYS_INLINE uint32_t run(uint32_t state, struct stream s, size_t len)
+{
+	vec128 x;
+
+	if (len < BLOCK) {
+		if (!len)
+			return state;
+		x = next_bytes(&s, len) ^ (vec128) { state, 0 };
+		return reduce128(bytes_to_end(x, len)) ^ state_after(state, len);
+	}
+	x = fold_first(state, &s, &len);
+	return reduce128(fold_blocks(x, &s, len));
 }
 
 static uint32_t fold_crc(uint32_t state, const void *src, size_t len)
@@ -139,6 +167,17 @@ static uint32_t fold_crc_masked(
 	uint32_t state, const void *src, size_t len, const uint8_t mask[ICRC_MASK_LEN])
 {
 	return run(state, (struct stream){.src = src, .mask = mask, .masks = true}, len);
+}
+
+static uint32_t fold_masked_copy(uint32_t state, const void *hdr, size_t hdr_len,
+	const uint8_t mask[ICRC_MASK_LEN], void *dst, const void *src, size_t len)
+{
+	struct stream h = {.src = hdr, .mask = mask, .masks = true};
+	struct stream s = {.src = src, .dst = dst, .copies = true};
+	vec128 x = fold_first(state, &h, &hdr_len); /* all of it: the mask may reach 64 bytes */
+
+	x = fold128(x, FOLD_BY(128), next_block(&s));
+	return reduce128(fold_blocks(x, &s, len - BLOCK));
 }
 
 #endif

@@ -10,6 +10,7 @@
 
 /* Fastest first; icrc.c decides which of them a CPU can run. */
 extern const struct icrc_ops icrc_avx512;
+extern const struct icrc_ops icrc_vpclmul;
 extern const struct icrc_ops icrc_pclmul;
 extern const struct icrc_ops icrc_pmull;
 extern const struct icrc_ops icrc_isal;

@@ -7,5 +7,6 @@ const struct icrc_ops icrc_pclmul = {
 	.crc = fold_crc,
 	.copy = fold_copy,
 	.crc_masked = fold_crc_masked,
+	.masked_copy = fold_masked_copy,
 	.move_words = icrc_move_words,
 };
