@@ -3,6 +3,7 @@
 """bottleneck_test.py ROCID RPERF: eight queue pairs send over an emulated link of 1 Gb/s whose queue holds less than
 their windows. Without congestion control it overflows; marks are answered with CNPs; and DCQCN keeps it from
 overflowing. Everything is counted, nothing is timed: a poll loop here may stand still for 60 ms at any time."""
+import os
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,7 @@ LINK = 'rate=1G,queue=400K,red=5K:200K:0.01,mark=%s'
 # A receiver that stands still for half a second sends no CNP, and all limits end meanwhile: then again.
 TRIES = 5
 COUNTERS = ('np_ecn_marked_roce_packets', 'np_cnp_sent', 'rp_cnp_handled', 'rp_cnp_ignored', 'retransmits')
+MARKS = ('egress', 'ingress')[:int(os.environ.get('MARKS', 1))]   # where the link marks
 # Of doc/congestion.md, for receivers in software.
 DCQCN = ('dcqcn,line=1G,np_min_time_between_cnps=200,rp_time_reset=1000,rp_dce_tcp_rtt=250,rp_ai_rate=1,rp_hai_rate=5,'
          'rp_min_rate=1')
@@ -120,7 +122,7 @@ def test_one_queue(rocid, folder):
 def main(rocid, rperf):
     with tempfile.TemporaryDirectory() as folder:
         test_one_queue(rocid, folder)
-    for mark in 'egress', 'ingress':
+    for mark in MARKS:
         with tempfile.TemporaryDirectory() as folder:
             daemons = start_two(rocid, folder, ['--impair', '0,seed=1'])
             said = daemons[1].ask(f'set port 1 impair {LINK % mark}')

@@ -434,9 +434,9 @@ int main(int argc, char **argv)
 	user_mode = means && !strcmp(means, "user");
 	peer_open(e, argv[1], MB);
 	printf("writers\n");
-	no_write_is_lost(argc > 2 ? 300 : 60);
+	no_write_is_lost(argc > 2 ? 300 : 30);
 	printf("system calls\n");
-	no_read_is_lost(argc > 2 ? 300 : 60);
+	no_read_is_lost(argc > 2 ? 300 : 30);
 	printf("handlers\n");
 	handlers_with_threads(argc > 2 ? 1000 : 100);
 	printf("children\n");

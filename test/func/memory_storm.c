@@ -5,7 +5,7 @@
  * that the arena is swept), while the process forks, reads files into it, and another process
  * writes to it (process_vm_writev). Each writer counts what it has written.
  *
- *   STORM_ROUNDS=40 memory_storm SOCKET
+ *   STORM_ROUNDS=20 memory_storm SOCKET
  */
 #include <err.h>
 #include <errno.h>
@@ -34,7 +34,7 @@
 #define OTHER  0xA5			   /* of a child */
 
 static struct end e[2];
-static unsigned rounds = 40;
+static unsigned rounds = 20;
 static bool user_mode; /* system calls may fail with EFAULT */
 static bool signals;   /* other processes' writes are not held */
 static _Atomic unsigned running;

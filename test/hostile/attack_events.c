@@ -11,8 +11,8 @@
 #include "proc.h"
 
 enum {
-	CHANNELS = 1000, /* that are full */
-	CQS = 400,	 /* of the reader, on one channel, which has no room for so many notices */
+	CHANNELS = ASAN ? 300 : 1000, /* that are full */
+	CQS = 400, /* of the reader, on one channel, which has no room for so many notices */
 	ROUNDS = 10,
 	CALM_US = 200000 /* after which the notifier looks seldom */
 };

@@ -137,7 +137,7 @@ static unsigned fill(
  * still be had by another session. */
 static void until_the_quota(struct arena *a)
 {
-	for (unsigned i = 0; i < 3 * a->effort; i++) {
+	for (unsigned i = 0; i < (ASAN ? 1 : 3) * a->effort; i++) {
 		struct abi_create_cq c = {.depth = 1, .channel = ABI_NO_HANDLE};
 		struct abi_reg_mr m = {.access = 1, .length = 4096};
 		struct abi_create_qp q;
