@@ -140,7 +140,7 @@ static bool admit(struct linkemu *l, struct rte_mbuf *m, uint64_t now)
 
 /* --- impairments ---------------------------------------------------------------------- */
 
-/* Without a rate a packet leaves @p delay after @p now, and waits for nobody. */
+/* Without a rate, a packet leaves @p delay after @p now and never queues. */
 static void hold(struct linkemu *l, struct rte_mbuf *m, uint64_t now, uint64_t delay)
 {
 	if (l->tail - l->head == LINKEMU_HELD) {

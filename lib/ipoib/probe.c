@@ -66,7 +66,7 @@ void probe_not(struct ipoib *s, const uint8_t ip[4], uint64_t now)
 
 /* --- unknown peers ---------------------------------------------------------------------------- */
 
-/* @return whether there is a question for the wire. */
+/* @return whether @p tx is a probe to send. */
 static bool look(struct ipoib *s, uint64_t now, struct ipoib_tx *tx)
 {
 	struct station_ip at;

@@ -166,7 +166,7 @@ def main(rocilab, library):
         with open(path, 'a') as f:
             f.write('expect drop <= 0\n')
         said = run('run', path)
-        check(said[0] == 2 and f"{path}:9: 'drop' is not measured; did you mean 'drops'?" in said[2], f'{said}')
+        check(said[0] == 2 and f"{path}:9: 'drop' is not a metric; did you mean 'drops'?" in said[2], f'{said}')
     for words, code, text in (
             (('list',), 0, 'paper-8 '),
             (('help',), 0, 'queue(PORT).mean'),
