@@ -639,7 +639,7 @@ void pacing_expire(struct core *c, uint64_t now)
 	unsigned moves = TIMERS_MOVED;
 
 	for (unsigned n = 0; n < READY_ROUND; n++) {
-		struct wheel_timer *t = wheel_expire_some(&c->pace, now, &moves);
+		struct wheel_timer *t = wheel_expire(&c->pace, now, &moves);
 		struct limiter *l;
 
 		if (!t)

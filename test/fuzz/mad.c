@@ -353,8 +353,8 @@ static void cm_hears(const struct mad *m)
 	w.now += 1 + m->p.psn * 1000ull;
 	cm_mad(w.cm, &from, w.mr->mem + AREA_LEN, m->length, w.now);
 	MUST(cm_used(w.cm) <= CM_CONNS && cm_half_open(w.cm) <= CM_HALVES);
-	if (cm_deadline(w.cm) <= w.now)
-		cm_expire(w.cm, w.now);
+	while (cm_deadline(w.cm) <= w.now && !cm_expire(w.cm, w.now, CM_CONNS))
+		;
 }
 
 /* --- all of it ------------------------------------------------------------------------ */
