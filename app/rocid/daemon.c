@@ -6,6 +6,7 @@
 #include "bits.h"
 #include "burst.h"
 #include "daemon.h"
+#include "ctl.h"
 #include "exception.h"
 #include "gsoport.h"
 #include "inbox.h"

@@ -15,6 +15,7 @@
 #include "net/neigh.h"
 #include "net/net.h"
 #include "qp.h"
+#include "refuse.h"
 #include "session/job.h"
 #include "session/quota.h"
 #include "session/session.h"
