@@ -21,9 +21,9 @@ struct qp;
 unsigned core_telemetry_room(const struct core *c, const struct txd *t);
 
 /**
- * Adds telemetry to the frame of @p t, @p len bytes, that core_seal() has completed. As many bytes
- * before t->frame as core_telemetry_room() says, not 0, must be the caller's; on return t->frame is
- * where the frame begins.
+ * Adds telemetry to the frame of @p t, @p len bytes, that core_seal() has completed. Before
+ * t->frame there must be room for the core_telemetry_room() bytes that the frame grows by, which
+ * must not be 0; on return t->frame is where the frame begins.
  * @return its length.
  */
 uint16_t core_telemetry_tx(struct core *c, struct txd *t, uint16_t len);

@@ -172,7 +172,7 @@ def main(rocilab, library):
             (('help',), 0, 'queue(PORT).mean'),
             (('run', 'papr-8'), 2, "did you mean 'paper-8'?"),
             (('run',), 2, 'run needs the name of a scenario'),
-            (('run', '--set', 'x', 'paper-8'), 2, '--set reads STATEMENT.KEY=VALUE'),
+            (('run', '--set', 'x', 'paper-8'), 2, '--set needs STATEMENT.KEY=VALUE'),
             (('verify', '--library', '/nowhere'), 2, 'there is no library in /nowhere (No such file or directory): name its folder with --library'),
             ((), 2, 'Usage: rocilab COMMAND'),
             (('simulate',), 2, "'simulate' is not a command: see 'rocilab help'"),
