@@ -55,15 +55,13 @@ static int find_port(struct parser *p, const char *arg, uint32_t *index)
 {
 	const struct network *n = &p->s->net;
 	const char *arrow = strstr(arg, "->");
-	unsigned sw, port;
+	uint32_t sw, port;
 	char from[NAME_SIZE];
-	int len = 0;
 
 	snprintf(from, sizeof(from), "%.*s", arrow ? (int)(arrow - arg) : 0, arg);
 	if (arrow && !find_toward(n, from, arrow + 2, &sw, &port))
 		return wrong(p, "'%s' is not a cable of a switch, such as sw0->8 or sw0->sw1", arg);
-	if (!arrow && (sscanf(arg, "sw%u.%u%n", &sw, &port, &len) != 2 || arg[len] ||
-			      sw >= n->switches || port >= net_ports(n, sw)))
+	if (!arrow && !net_port_named(n, arg, &sw, &port))
 		return wrong(p,
 			"'%s' is not a port; switches are sw0 to sw%u, and sw0 has the ports "
 			"sw0.0 to sw0.%u",

@@ -185,6 +185,7 @@ static void parse_scenario__names_line_and_suggestion(void **state)
 		{STAR FLOW TIME "expect queue(sw0.9).mean 1K\n",
 			"'sw0.9' is not a port; switches are sw0 to sw0, and sw0 has the ports "
 			"sw0.0 to sw0.8"},
+		{STAR FLOW TIME "expect queue(sw+0.0).mean 1K\n", "'sw+0.0' is not a port"},
 		{STAR FLOW TIME "expect queue(sw0->9).mean 1K\n",
 			"'sw0->9' is not a cable of a switch"},
 		{STAR FLOW TIME "expect queue.mean 1K\n",
