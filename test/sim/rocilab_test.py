@@ -89,7 +89,7 @@ def files(run, path, out):
     for words, text in ((('run', '--out', out, '--capture', 'sw0.9', path), "'sw0.9' is not a port such as sw0.2"),
                         (('run', '--capture', 'sw0.1', path), 'need --out FOLDER'),
                         (('run', '--out', '/proc/none', path), '/proc/none: No such file'),
-                        (('plot', path, out), 'is it a qp.csv'),
+                        (('plot', path, out), 'name a qp.csv'),
                         (('plot', '/nowhere'), 'rocilab run --out'),
                         (('compare', out, '/nowhere'), '/nowhere/run.json')):
         said = run(*words)
