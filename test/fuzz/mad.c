@@ -28,6 +28,7 @@
 #include "ah.h"
 #include "app.h"
 #include "cm.h"
+#include "frame.h"
 #include "headers.h"
 #include "hosts.h"
 #include "icrc.h"
