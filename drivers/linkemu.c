@@ -108,10 +108,10 @@ static void start_due(struct linkemu *l, uint64_t now)
 		start(l);
 }
 
-/* When a packet that was found at @p now arrived: all that is known is that it was after the port's
- * queue was last seen empty. Within that time, the moment at which the link falls idle is assumed.
- * Otherwise, for a worker that was paused for 60 ms, all packets of that time would arrive at once
- * and find the queue full. */
+/* Estimates when a packet that was found at @p now arrived. It is only known that it arrived after
+ * the port's queue was last seen empty: assume the moment within that time at which the link falls
+ * idle. If all packets of the 60 ms for which a worker was paused arrived at once, they would find
+ * the queue full. */
 static uint64_t arrival(const struct linkemu *l, uint64_t now)
 {
 	uint64_t idle = (l->idle_ps + 999) / 1000;
@@ -140,7 +140,7 @@ static bool admit(struct linkemu *l, struct rte_mbuf *m, uint64_t now)
 
 /* --- impairments ---------------------------------------------------------------------- */
 
-/* Without a rate a packet leaves @p delay after @p now, and waits for nobody. */
+/* Without a rate, a packet leaves @p delay after @p now and never queues. */
 static void hold(struct linkemu *l, struct rte_mbuf *m, uint64_t now, uint64_t delay)
 {
 	if (l->tail - l->head == LINKEMU_HELD) {
@@ -294,7 +294,7 @@ static uint16_t on_receive(
 	uint64_t now;
 
 	if (told != l->taken)
-		take(l, told);				    /* those that wait go on as it says */
+		take(l, told);				    /* it applies to waiting packets too */
 	if (l->perfect && l->head == l->tail && !l->late) { /* without impairments no packet is
 							     * examined */
 		l->count.packets += n;

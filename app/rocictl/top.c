@@ -53,7 +53,7 @@ static const char *limit(const struct top_qp *q, char out[16])
 	return q->limit_mbps > 0 ? scaled(q->limit_mbps * 1e6, out) : "-";
 }
 
-/* As much of @p text as fits into the line: ncurses would continue in the next. */
+/* Prints as much of @p text as fits on the line: ncurses would continue on the next. */
 static void put(int line, int column, const char *text)
 {
 	if (column < COLS)

@@ -6,6 +6,7 @@
 #include "bits.h"
 #include "burst.h"
 #include "daemon.h"
+#include "ctl.h"
 #include "exception.h"
 #include "gsoport.h"
 #include "inbox.h"
@@ -53,7 +54,7 @@ static int make_ports(struct daemon *d, struct options *o, char why[VALUE_MAX * 
 		err = ringpair_create(i, (uint16_t)o->workers, SOCKET_ID_ANY, ethdev);
 		if (err)
 			return refuse_in(why, VALUE_MAX * 2, err,
-				"no memory for a ring pair (%s): give EAL more with -m MB",
+				"out of memory for a ring pair (%s): give EAL more with -m MB",
 				strerror(-err));
 		d->npairs = i + 1;
 		impair_pair(o, ethdev, i);
@@ -84,7 +85,7 @@ static int probe_ports(struct daemon *d, struct options *o, char why[VALUE_MAX *
 	{
 		if (ethdev >= PORT_MAX || d->nports == PORT_MAX)
 			return refuse_in(why, VALUE_MAX * 2, -E2BIG,
-				"there are more than %u ports: allow fewer with -a or --no-pci",
+				"too many ports, more than %u: allow fewer with -a or --no-pci",
 				PORT_MAX);
 		err = port_probe(ethdev, &d->port[d->nports++].info, why);
 		if (err)

@@ -9,7 +9,6 @@
 
 #include <stdatomic.h>
 #include <stdio.h>
-#include "ctl.h"
 #include "options.h"
 #include "port.h"
 #include "share.h"

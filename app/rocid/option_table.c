@@ -58,7 +58,7 @@ static const struct option_row row[] = {
 		"registered memory per application (the machine's memory)"},
 	{"max-connections", required_argument, SECTION_APPLICATIONS, false,
 		COUNT(limits.session[CTL_CONNECTIONS], SESSION_CONNECTION_MAX, "a number"), "N",
-		"connections by RDMA CM per application (24576)"},
+		"RDMA CM connections per application (24576)"},
 	{"max-user-qps", required_argument, SECTION_APPLICATIONS, false,
 		COUNT(limits.user[CTL_QPS], QP_MAX, "a number"), "N",
 		"QPs of all applications of one user, except root (12288)"},

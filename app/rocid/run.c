@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include <rte_launch.h>
 #include <rte_lcore.h>
+#include "ctl.h"
 #include "daemon.h"
 #include "notify.h"
 #include "prompt.h"

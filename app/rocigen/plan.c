@@ -3,10 +3,12 @@
 #include <errno.h>
 #include <stdio.h>
 #include "bits.h"
+#include "frame.h"
 #include "icrc.h"
 #include "opcode.h"
 #include "plan.h"
 #include "seq24.h"
+#include "write.h"
 
 /* --- which ------------------------------------------------------------------------------- */
 

@@ -10,7 +10,6 @@
 #include <stdint.h>
 #include "fast.h"
 #include "path.h"
-#include "write.h"
 
 #define PLAN_OPS   16u
 #define PLAN_QPS   1024u

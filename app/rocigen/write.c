@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "bits.h"
+#include "frame.h"
 #include "headers.h"
 #include "icrc.h"
 #include "opcode.h"

@@ -6,7 +6,6 @@
 #ifndef WRITE_H
 #define WRITE_H
 
-#include "frame.h"
 #include "path.h"
 
 /** Room for the longest packet that IP allows, and its Ethernet header. */

@@ -43,7 +43,7 @@ struct lab_flow {
 	uint64_t since;		  /* when the current one was posted, or the previous one ended */
 	double ideal_ns;   /* of a message of one full packet: the way there, and the ACK's way back
 			    */
-	double packet_ns;  /* of each packet more: its time on the slowest cable */
+	double packet_ns;  /* of each further packet: its time on the slowest cable */
 	double transit_ns; /* of a full packet on all cables */
 	uint8_t failed;	   /* status of the first that failed, 0: none */
 	uint64_t done_at;  /* of the last message; 0: not yet */

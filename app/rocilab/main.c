@@ -23,13 +23,11 @@ static int plot(char **words, int n)
 		mkdir(words[1], 0777);
 		return out_plot_rates(words[0], words[1])
 			       ? 0
-			       : fail("there is nothing to plot: is it a qp.csv, and the folder "
-				      "writable?");
+			       : fail("nothing to plot: name a qp.csv and a writable folder");
 	}
 	if (!out_plots(words[0]) || out_page(words[0]))
 		return fail(
-			"the plots cannot be drawn: is it a folder that 'rocilab run --out' has "
-			"made?");
+			"cannot draw the plots: name a folder that 'rocilab run --out' created");
 	return 0;
 }
 

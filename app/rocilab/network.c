@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The topologies that a scenario can name. */
 #include <stddef.h>
+#include <string.h>
 #include "network.h"
+#include "number.h"
 
 bool net_join(struct network *n, uint32_t a, uint32_t b, uint64_t rate, uint64_t delay)
 {
@@ -129,6 +131,22 @@ uint32_t net_ports(const struct network *n, uint32_t sw)
 	for (uint32_t i = 0; i < n->links; i++)
 		ports += ends_at(&n->link[i], n->hosts + sw);
 	return ports;
+}
+
+bool net_port_named(const struct network *n, const char *name, uint32_t *sw, uint32_t *port)
+{
+	const char *at = name;
+	uint64_t a, b;
+
+	if (strncmp(at, "sw", 2))
+		return false;
+	at += 2;
+	if (!take_number(&at, 10, UINT32_MAX, &a) || *at != '.' ||
+		!parse_in_base(at + 1, 10, UINT32_MAX, &b) || a >= n->switches)
+		return false;
+	*sw = (uint32_t)a;
+	*port = (uint32_t)b;
+	return b < net_ports(n, *sw);
 }
 
 uint32_t net_peer(const struct network *n, uint32_t sw, uint32_t port)

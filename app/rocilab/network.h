@@ -55,6 +55,9 @@ bool net_join(struct network *n, uint32_t a, uint32_t b, uint64_t rate, uint64_t
 /** @return how many ports switch @p sw has. */
 uint32_t net_ports(const struct network *n, uint32_t sw);
 
+/** @return whether @p name is a port such as "sw0.8": @p port of switch @p sw. */
+bool net_port_named(const struct network *n, const char *name, uint32_t *sw, uint32_t *port);
+
 /** @return the node at the other end of port @p port of switch @p sw; UINT32_MAX: none. */
 uint32_t net_peer(const struct network *n, uint32_t sw, uint32_t port);
 

@@ -19,23 +19,24 @@ void options_usage(FILE *f)
 		"  run SCENARIO...   run files, or scenarios of the library, and print the "
 		"results\n"
 		"  list              list the scenarios of the library\n"
-		"  verify            run the library and compare with what each scenario expects\n"
-		"  plot FOLDER       draw the plots of a run again; or FILE.csv FOLDER: the rates\n"
-		"                    in a qp.csv, or in the output of 'rocictl trace qp N cc csv'\n"
-		"  compare A B       the results of two runs, in the folders A and B\n"
-		"  help              the statements of a scenario, and what is measured\n"
+		"  verify            run the library and check what each scenario expects\n"
+		"  plot FOLDER       draw the plots of a run again\n"
+		"  plot FILE.csv FOLDER\n"
+		"                    draw the rates in a qp.csv, or in the output of\n"
+		"                    'rocictl trace qp N cc csv'\n"
+		"  compare A B       compare the results of two runs, in the folders A and B\n"
+		"  help              list the statements of a scenario and the metrics\n"
 		"\n"
 		"  --set STATEMENT.KEY=VALUE   replace a value of the scenario: switch.kmin=5K\n"
-		"  --sweep STATEMENT.KEY=A,B,C run: once with each value; several: all "
+		"  --sweep STATEMENT.KEY=A,B,C run: once with each value; if repeated, with all "
 		"combinations\n"
-		"  --seed N                    the seed of everything random\n"
+		"  --seed N                    the seed of all random choices\n"
 		"  --jobs N                    run, verify: do N runs at a time\n"
 		"  --out FOLDER                run: write data, plots and a page there\n"
 		"  --sample TIME               with --out: interval between lines of data; "
 		"default: "
 		"1/1000\n"
-		"  --capture PORT              with --out: the frames that leave a port, as "
-		"pcapng\n"
+		"  --capture PORT              with --out: capture what leaves a port, as pcapng\n"
 		"  --ports                     run: print all ports that had a queue, not only "
 		"the longest\n"
 		"  --quick                     verify: only scenarios that take seconds\n"
@@ -49,7 +50,7 @@ void options_help(void)
 	options_usage(stdout);
 	printf("\nStatements of a scenario, one per line; # begins a comment:\n");
 	parse_help(stdout);
-	printf("\nWhat expect can name; PORT is for example sw0.8, FLOW a number:\n");
+	printf("\nMetrics for expect; PORT is a port such as sw0.8, FLOW a number:\n");
 	for (unsigned i = 0; i < metric_count; i++) {
 		static const char *const of[] = {
 			[OF_PORT] = "(PORT)", [OF_FLOW] = "(FLOW)", [OF_ANY_FLOW] = "[(FLOW)]"};
@@ -83,7 +84,7 @@ static int take_setting(struct options *o, char *text)
 	char *value;
 
 	if (o->settings == SETTINGS_MAX || !split(text, &s->statement, &s->name, &value))
-		return fail("--set reads STATEMENT.KEY=VALUE, such as switch.kmin=5K");
+		return fail("--set needs STATEMENT.KEY=VALUE, such as switch.kmin=5K");
 	s->value = value;
 	o->settings++;
 	return 0;

@@ -27,7 +27,7 @@ static int on_title(struct parser *p)
 static int on_verify(struct parser *p)
 {
 	if (p->words != 2 || (strcmp(p->word[1], "quick") && strcmp(p->word[1], "full")))
-		return wrong(p, "verify is followed by quick or full");
+		return wrong(p, "verify needs quick or full");
 	p->s->quick = p->word[1][0] == 'q';
 	return 0;
 }
@@ -47,7 +47,7 @@ static int on_host(struct parser *p)
 	if (set_all(p, 1, keys, ARRAY_SIZE(keys)))
 		return -EINVAL;
 	if (s->mtu & (s->mtu - 1))
-		return wrong(p, "mtu is one of 256, 512, 1024, 2048, 4096");
+		return wrong(p, "mtu must be 256, 512, 1024, 2048 or 4096");
 	return 0;
 }
 
@@ -85,8 +85,8 @@ static int on_fault(struct parser *p)
 		suggest_try(&s, kinds[i]);
 	if (s.best && strcmp(s.best, p->word[1]))
 		return wrong(
-			p, "'%s' is not a kind of frames; did you mean '%s'?", p->word[1], s.best);
-	return wrong(p, "a fault reads 'fault cnp loss=50%%'; there are: cnp, ack, data");
+			p, "'%s' is not a kind of frame; did you mean '%s'?", p->word[1], s.best);
+	return wrong(p, "a fault looks like 'fault cnp loss=50%%', for cnp, ack or data");
 }
 
 static int on_seed(struct parser *p)
@@ -94,7 +94,7 @@ static int on_seed(struct parser *p)
 	double v;
 
 	if (p->words != 2 || !text_number(p->word[1], UNIT_NONE, &v) || v < 0 || v > 1e9)
-		return wrong(p, "seed is followed by a whole number");
+		return wrong(p, "seed needs a whole number");
 	p->s->seed = (uint64_t)v;
 	return 0;
 }
@@ -105,12 +105,12 @@ static int on_measure(struct parser *p)
 	const struct key key = {"measure", KIND_RANGE, range, 0, 0, {0}};
 
 	if (p->words != 2)
-		return wrong(p, "measure is followed by a time such as 100ms..1100ms");
+		return wrong(p, "measure needs a time such as 100ms..1100ms");
 	if (set_key(p, &key, p->word[1]))
 		return -EINVAL;
 	if (range[1] <= range[0])
 		return wrong(
-			p, "the measurement has no length: a run of 5 ms reads 'measure 0..5ms'");
+			p, "the measurement has no length: for a run of 5 ms, 'measure 0..5ms'");
 	p->s->from = range[0];
 	p->s->to = range[1];
 	return 0;
@@ -128,7 +128,7 @@ static const struct statement {
 	{"verify", on_verify, "verify quick|full",
 		"'rocilab verify' runs it, with --quick or without"},
 	{"topology", on_topology, "topology NAME rate=40G delay=1us [KEY=VALUE ...]",
-		"the network, and rate and delay of each cable; the next lines are the names"},
+		"the network, and rate and delay of each cable; the topologies are"},
 	{"switch", on_switch, "switch mark=egress|ingress kmin=5K kmax=200K pmax=1% buffer=0",
 		"RED of each port, and the size of its queue in bytes; 0: unlimited"},
 	{"switch", on_switch, "switch shared=12M alpha=1 xoff=100K xon=90K headroom=0",
@@ -140,10 +140,10 @@ static const struct statement {
 		"that "
 		"leave together"},
 	{"cc", on_cc, "cc ALGORITHM|off [profile=NAME] [PARAMETER=VALUE ...]",
-		"congestion control of all hosts; the next lines are the algorithms"},
+		"congestion control of all hosts; the algorithms are"},
 	{"fault", on_fault, "fault cnp|ack|data loss=50% duplicate=1% delay=1ms late=10%",
 		"frames of hosts that are lost, arrive twice, or arrive late"},
-	{"seed", on_seed, "seed 1", "of everything random"},
+	{"seed", on_seed, "seed 1", "the seed of all random choices"},
 	{"flow", on_flow,
 		"flow 0..7 -> 8 write|read|send|ud size=1M [repeat | count=1] [start=0..1us] "
 		"[qps=1] "
@@ -292,7 +292,7 @@ static int complete(struct parser *p)
 		return wrong(p, "there is no topology: add one such as "
 				"'topology star hosts=8 rate=40G delay=1us'");
 	if (!s->flow_lines && !s->traffic_lines)
-		return wrong(p, "there is no flow and no traffic: add one such as "
+		return wrong(p, "there is neither a flow nor traffic: add one such as "
 				"'flow 0 -> 1 write size=1Mi repeat'");
 	if (!s->to)
 		return wrong(p, "there is no measure, so the run has no end: add one such as "

@@ -62,7 +62,7 @@ static int set_cc(struct parser *p, const char *name, const char *value)
 	if (profile < 0)
 		return unknown_word(p, "a profile of the algorithm", value, profile_name, cc->ops);
 	if (cc->set)
-		return wrong(p, "profile comes before the parameters that differ from it");
+		return wrong(p, "profile must come before the parameters that differ from it");
 	cc_config_init(cc, cc->ops, (unsigned)profile, cc->line);
 	return 0;
 }
@@ -125,7 +125,7 @@ int on_cc(struct parser *p)
 	bool same;
 
 	if (p->words < 2)
-		return wrong(p, "cc is followed by off or an algorithm");
+		return wrong(p, "cc needs off or an algorithm");
 	same = !chosen || !strcmp(chosen, p->word[1]);
 	if (same)
 		chosen = p->word[1];

@@ -55,15 +55,13 @@ static int find_port(struct parser *p, const char *arg, uint32_t *index)
 {
 	const struct network *n = &p->s->net;
 	const char *arrow = strstr(arg, "->");
-	unsigned sw, port;
+	uint32_t sw, port;
 	char from[NAME_SIZE];
-	int len = 0;
 
 	snprintf(from, sizeof(from), "%.*s", arrow ? (int)(arrow - arg) : 0, arg);
 	if (arrow && !find_toward(n, from, arrow + 2, &sw, &port))
 		return wrong(p, "'%s' is not a cable of a switch, such as sw0->8 or sw0->sw1", arg);
-	if (!arrow && (sscanf(arg, "sw%u.%u%n", &sw, &port, &len) != 2 || arg[len] ||
-			      sw >= n->switches || port >= net_ports(n, sw)))
+	if (!arrow && !net_port_named(n, arg, &sw, &port))
 		return wrong(p,
 			"'%s' is not a port; switches are sw0 to sw%u, and sw0 has the ports "
 			"sw0.0 to sw0.%u",
@@ -80,8 +78,8 @@ static int of_one(struct parser *p, const struct metric *m)
 	int base = (int)strcspn(m->name, ".");
 	bool port = m->of == OF_PORT;
 
-	return wrong(p, "%s is of one %s, such as %.*s(%s)%s", m->name, port ? "port" : "flow",
-		base, m->name, port ? "sw0.0" : "0", m->name + base);
+	return wrong(p, "%s needs a %s, such as %.*s(%s)%s", m->name, port ? "port" : "flow", base,
+		m->name, port ? "sw0.0" : "0", m->name + base);
 }
 
 static int find_index(struct parser *p, const struct metric *m, const char *arg, uint32_t *index)
@@ -90,7 +88,8 @@ static int find_index(struct parser *p, const struct metric *m, const char *arg,
 
 	*index = METRIC_ALL;
 	if (m->of == OF_ALL)
-		return *arg ? wrong(p, "%s is of the whole network, without parentheses", m->name)
+		return *arg ? wrong(p, "%s is for the whole network: remove the parentheses",
+				      m->name)
 			    : 0;
 	if (!*arg && m->of != OF_ANY_FLOW)
 		return of_one(p, m);
@@ -100,7 +99,7 @@ static int find_index(struct parser *p, const struct metric *m, const char *arg,
 		return 0;
 	if (flow_numbers(p, arg, index, &last))
 		return -EINVAL;
-	return last == *index ? 0 : wrong(p, "%s is of one flow", m->name);
+	return last == *index ? 0 : wrong(p, "%s is for one flow", m->name);
 }
 
 static int unknown_metric(struct parser *p, const char *name)
@@ -111,8 +110,8 @@ static int unknown_metric(struct parser *p, const char *name)
 	for (unsigned i = 0; i < metric_count; i++)
 		suggest_try(&s, metrics[i].name);
 	if (s.best)
-		return wrong(p, "'%s' is not measured; did you mean '%s'?", name, s.best);
-	return wrong(p, "'%s' is not measured: see 'rocilab help'", name);
+		return wrong(p, "'%s' is not a metric; did you mean '%s'?", name, s.best);
+	return wrong(p, "'%s' is not a metric: see 'rocilab help'", name);
 }
 
 /* "+-12%": a part of the value; "+-5K": in its unit. */
@@ -141,11 +140,11 @@ static int expected(struct parser *p, unsigned i, struct expectation *e)
 		e->sign = EXPECT_NEAR;
 	i += e->sign != EXPECT_NEAR;
 	if (i < p->words && strspn(p->word[i], "=<>"))
-		return wrong(p, "'%s' is none of: %s VALUE +-12%%, %s >= VALUE, %s <= VALUE",
+		return wrong(p, "'%s' is unknown: use %s VALUE +-12%%, %s >= VALUE or %s <= VALUE",
 			p->word[i], e->metric->name, e->metric->name, e->metric->name);
 	if (i >= p->words || !text_number(p->word[i], e->metric->unit, &e->value))
-		return wrong(
-			p, "%s is expected to be %s", e->metric->name, text_what(e->metric->unit));
+		return wrong(p, "the value of %s must be %s", e->metric->name,
+			text_what(e->metric->unit));
 	i++;
 	if (e->sign == EXPECT_NEAR && i < p->words)
 		return tolerance(p, p->word[i++], e) ||
@@ -172,9 +171,9 @@ int on_expect(struct parser *p)
 	double at;
 
 	if (p->words < 3)
-		return wrong(p, "an expectation reads 'expect queue(sw0.8).mean 126K +-12%%'");
+		return wrong(p, "an expectation looks like 'expect queue(sw0.8).mean 126K +-12%%'");
 	if (p->s->expects == EXPECT_MAX)
-		return wrong(p, "there are more than %u expectations", EXPECT_MAX);
+		return wrong(p, "too many expectations: at most %u", EXPECT_MAX);
 	if (split_metric(p, p->word[1], name, arg))
 		return -EINVAL;
 	e.metric = metric_find(name);
@@ -185,7 +184,7 @@ int on_expect(struct parser *p)
 	if (e.metric->moment) {
 		if (p->words < 5 || strcmp(p->word[2], "at") ||
 			!text_number(p->word[3], UNIT_TIME, &at) || at < 0)
-			return wrong(p, "%s is of one moment: '%s at 104us ...'", name, p->word[1]);
+			return wrong(p, "%s needs a time: '%s at 104us ...'", name, p->word[1]);
 		e.at = (uint64_t)at;
 		next = 4;
 	}

@@ -40,7 +40,7 @@ static int unknown_op(struct parser *p, const char *word)
 		suggest_try(&s, op_name[i]);
 	if (s.best)
 		return wrong(p, "'%s' is not an operation; did you mean '%s'?", word, s.best);
-	return wrong(p, "'%s' is not an operation; there are: write, read, send, ud", word);
+	return wrong(p, "'%s' is not an operation: use write, read, send or ud", word);
 }
 
 static int flow_words(struct parser *p, struct flow_line *f)
@@ -50,11 +50,11 @@ static int flow_words(struct parser *p, struct flow_line *f)
 	if (p->words < 5 || strcmp(p->word[2], "->") ||
 		!text_range(p->word[1], &f->first, &f->last) ||
 		!text_range(p->word[3], &f->to, &same) || same != f->to)
-		return wrong(p, "a flow reads 'flow 0..7 -> 8 write size=1M repeat'");
+		return wrong(p, "a flow looks like 'flow 0..7 -> 8 write size=1M repeat'");
 	if (!take_op(p->word[4], f))
 		return unknown_op(p, p->word[4]);
 	if (!p->s->net.hosts)
-		return wrong(p, "the topology comes before the flows");
+		return wrong(p, "the topology must come before the flows");
 	if (f->last >= p->s->net.hosts || f->to >= p->s->net.hosts)
 		return wrong(p, "the topology has hosts 0..%u", p->s->net.hosts - 1);
 	if (f->to >= f->first && f->to <= f->last)
@@ -94,7 +94,7 @@ int on_flow(struct parser *p)
 	};
 
 	if (p->s->flow_lines == FLOW_LINES)
-		return wrong(p, "there are more than %u flow statements", FLOW_LINES);
+		return wrong(p, "too many flow statements: at most %u", FLOW_LINES);
 	if (flow_words(p, &f))
 		return -EINVAL;
 	if (take_repeat(p, 5, &f.count) || set_all(p, 5, keys, ARRAY_SIZE(keys)))
@@ -109,9 +109,11 @@ int flow_numbers(struct parser *p, const char *word, uint32_t *first, uint32_t *
 	uint32_t n = place_count(p->s);
 
 	if (!text_range(word, first, last))
-		return wrong(p, "'%s' is not the number of a flow, or two such as 2..7", word);
+		return wrong(p, "'%s' is neither a flow number nor a range such as 2..7", word);
 	if (*last >= n)
-		return wrong(p, n ? "'%s': the flows so far are 0..%u" : "'%s': no flow precedes",
+		return wrong(p,
+			n ? "'%s': the flows so far are 0..%u"
+			  : "'%s': no flow comes before this line",
 			word, n - 1);
 	return 0;
 }
@@ -122,17 +124,17 @@ int on_at(struct parser *p)
 	double at;
 
 	if (p->words != 4 || !text_number(p->word[1], UNIT_TIME, &at) || at < 0)
-		return wrong(p, "an event reads 'at 100ms stop 2..7' or 'at 1ms cnp 0'");
+		return wrong(p, "an event looks like 'at 100ms stop 2..7' or 'at 1ms cnp 0'");
 	if (!strcmp(p->word[2], "stop"))
 		e.kind = EVENT_STOP;
 	else if (!strcmp(p->word[2], "cnp"))
 		e.kind = EVENT_CNP;
 	else
-		return wrong(p, "'%s' is not an event; there are: stop, cnp", p->word[2]);
+		return wrong(p, "'%s' is not an event: use stop or cnp", p->word[2]);
 	if (flow_numbers(p, p->word[3], &e.first, &e.last))
 		return -EINVAL;
 	if (p->s->events == EVENTS_MAX)
-		return wrong(p, "there are more than %u events", EVENTS_MAX);
+		return wrong(p, "too many events: at most %u", EVENTS_MAX);
 	e.at = (uint64_t)at;
 	p->s->event[p->s->events++] = e;
 	return 0;

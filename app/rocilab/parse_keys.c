@@ -80,7 +80,8 @@ static int set_range(struct parser *p, const struct key *k, const char *value)
 	snprintf(first, sizeof(first), "%.*s", dots ? (int)(dots - value) : 63, value);
 	if (!text_number(first, UNIT_TIME, &from) ||
 		!text_number(dots ? dots + 2 : first, UNIT_TIME, &until) || from < 0)
-		return wrong(p, "%s needs a time, or two such as 0..1us, not '%s'", k->name, value);
+		return wrong(
+			p, "%s needs a time or a range such as 0..1us, not '%s'", k->name, value);
 	if (until < from)
 		return wrong(p, "%s: '%s' ends before it begins", k->name, value);
 	to[0] = (uint64_t)from;

@@ -58,8 +58,8 @@ static int unknown_shape(struct parser *p, const char *name)
 	if (s.best)
 		return wrong(p, "'%s' is not a topology; did you mean '%s'?", name, s.best);
 	return wrong(p,
-		"'%s' is not a topology; there are: star, dumbbell, parking-lot, victim, "
-		"leaf-spine, fat-tree, file",
+		"'%s' is not a topology: use star, dumbbell, parking-lot, victim, leaf-spine, "
+		"fat-tree or file",
 		name);
 }
 
@@ -106,7 +106,7 @@ static int read_shape(struct parser *p, const struct shape *to)
 	if (set_all(p, 2, keys, n))
 		return -EINVAL;
 	if (s.k & 1)
-		return wrong(p, "k is an even number of ports");
+		return wrong(p, "k must be an even number of ports");
 	if (!to->build(&p->s->net, &s))
 		return wrong(p, "a network has at most %u hosts, %u switches and %u cables",
 			HOSTS_MAX, SWITCHES_MAX, LINKS_MAX);
@@ -119,7 +119,7 @@ static int read_network(struct parser *p)
 
 	if (!strcmp(name, "file"))
 		return p->words == 3 ? network_file(p, p->word[2])
-				     : wrong(p, "topology file is followed by a path");
+				     : wrong(p, "topology file needs a path");
 	for (unsigned i = 0; i < ARRAY_SIZE(shapes); i++)
 		if (!strcmp(name, shapes[i].name))
 			return read_shape(p, &shapes[i]);

@@ -18,7 +18,7 @@ static int read_pattern(struct parser *p, struct traffic_line *t)
 		t->pattern = i;
 		return 0;
 	}
-	return wrong(p, "'%s' is not a pattern; there are: poisson, permutation, all-to-all, file",
+	return wrong(p, "'%s' is not a pattern: use poisson, permutation, all-to-all or file",
 		p->words > 1 ? p->word[1] : "");
 }
 
@@ -120,7 +120,7 @@ static int on_file(struct parser *p, struct traffic_line *t)
 	const struct key keys[] = {{"base", KIND_TIME, &base, 0, 1e15, {0}}};
 
 	if (p->words < 3 || strchr(p->word[2], '='))
-		return wrong(p, "traffic file is followed by a path");
+		return wrong(p, "traffic file needs a path");
 	if (set_all(p, 3, keys, ARRAY_SIZE(keys)) || flow_file_read(p, p->word[2], base, t))
 		return -EINVAL;
 	p->s->traffic_lines++;
@@ -132,9 +132,9 @@ int on_traffic(struct parser *p)
 	struct traffic_line *t = &p->s->traffic[p->s->traffic_lines];
 
 	if (!p->s->net.hosts)
-		return wrong(p, "the topology comes before the traffic");
+		return wrong(p, "the topology must come before the traffic");
 	if (p->s->traffic_lines == TRAFFIC_LINES)
-		return wrong(p, "there are more than %u traffic statements", TRAFFIC_LINES);
+		return wrong(p, "too many traffic statements: at most %u", TRAFFIC_LINES);
 	*t = (struct traffic_line){.line = {.size = 1048576, .count = 1}};
 	if (read_pattern(p, t))
 		return -EINVAL;
@@ -144,8 +144,9 @@ int on_traffic(struct parser *p)
 		return -EINVAL;
 	find_op(p, &t->line);
 	if (t->pattern == TRAFFIC_POISSON && t->line.op == FLOW_UD)
-		return wrong(p, "poisson has messages of many packets, and a datagram is one: use "
-				"another operation");
+		return wrong(p,
+			"a poisson message may need several packets, a datagram has one: use "
+			"another operation");
 	if (take_repeat(p, 2, &t->line.count) || read_settings(p, t))
 		return -EINVAL;
 	p->s->traffic_lines++;

@@ -69,7 +69,7 @@ static int write_files(const struct lab *l, const char *folder)
 /* @return expectations that are not met; negative: it could not run */
 static int run_one(const struct scenario *s, const struct out_options *out, bool all_ports)
 {
-	char why[WHY_SIZE] = "there is not enough memory for this scenario";
+	char why[WHY_SIZE] = "out of memory for this scenario";
 	struct lab *l = lab_make(s);
 	struct record *r = l && out->folder ? record_open(l, out, why, sizeof(why)) : NULL;
 	int bad;
@@ -209,7 +209,7 @@ static int verify_one(const struct scenario *s)
 	int bad;
 
 	if (!l)
-		return -fail("there is not enough memory for this scenario");
+		return -fail("out of memory for this scenario");
 	sample_run(l);
 	snprintf(command, sizeof(command), "rocilab run --out %s %s", s->name, s->name);
 	bad = (int)report_expectations(l, command);

@@ -48,8 +48,7 @@ static int read_file(struct sizes *s, const char *name, char *why, size_t size)
 
 	if (!f) {
 		snprintf(why, size,
-			"'%s' is neither a size, a file, nor a distribution; there are: websearch, "
-			"hadoop",
+			"'%s' is neither a size nor a file nor a distribution (websearch, hadoop)",
 			name);
 		return -EINVAL;
 	}
@@ -59,9 +58,7 @@ static int read_file(struct sizes *s, const char *name, char *why, size_t size)
 	if (ok && n == EOF && s->points > 1 && s->part[s->points - 1] == 1)
 		return 0;
 	snprintf(why, size,
-		"%s: point %u: a distribution has a line per point, bytes and percent, both "
-		"rising, "
-		"the last 100 percent",
+		"%s: point %u: each line needs bytes and a percentage, both rising, the last 100",
 		name, s->points + 1);
 	return -EINVAL;
 }

@@ -19,8 +19,9 @@
 #define PSN_MASK   0xFFFFFFu
 #define GROUP_QPN  0xFFFFFFu /* of everything that is sent to a group (MC-07) */
 
-/* The words of MESSAGE_ADDRESS, then one per QP: QPN << 32 | PSN; for XRC then the QPN of each
- * target. The rkey follows in MESSAGE_READY, because a window is bound by a QP that is connected.
+/* The first words of MESSAGE_ADDRESS. Then follow QPN << 32 | PSN of each QP, and with XRC the QPN
+ * of each target. The rkey follows in MESSAGE_READY, because a window is bound by a QP that is
+ * connected.
  */
 enum {
 	ADDRESS_GID_HIGH,

@@ -22,7 +22,7 @@
 #define CONNECT_PATIENCE_S 5
 #define SIZES_MAX	   32
 
-/* One end in this process, or with --both two: the client's first. */
+/* The ends in this process: one, or with --both two, the client's first. */
 struct ends {
 	struct side side[2];
 	unsigned count;

@@ -15,7 +15,7 @@
 #define LIST_RATE 16u
 
 #define RX_DEPTH_USUAL 512u
-/* Total receives with many QPs: completion queues are limited. */
+/* Limit of the receives of all QPs together, because completion queues are limited. */
 #define RX_TOTAL 262144u
 
 /* With --verify each message in flight has its own slot, */

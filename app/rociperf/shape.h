@@ -26,7 +26,7 @@ struct shape {
 
 struct shape shape_of(const struct plan *p, uint32_t size);
 
-/** @return the bytes that messages cycle through, in each direction, all QPs together. */
+/** @return bytes of memory that the messages of all QPs cycle through, per direction. */
 uint64_t shape_memory(const struct plan *p);
 
 #endif

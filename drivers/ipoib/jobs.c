@@ -27,7 +27,7 @@ bool rib_jobs_put(struct rib_jobs *to, const struct rib_job *job)
 	return room;
 }
 
-bool rib_jobs_take(struct rib_jobs *from, struct rib_job *job)
+static bool take(struct rib_jobs *from, struct rib_job *job, bool youngest)
 {
 	bool any;
 
@@ -36,26 +36,20 @@ bool rib_jobs_take(struct rib_jobs *from, struct rib_job *job)
 	pthread_mutex_lock(&from->lock);
 	any = from->n > 0;
 	if (any) {
-		*job = from->job[from->first];
-		from->first = (from->first + 1) % RIB_JOBS;
 		from->n--;
+		*job = from->job[(from->first + (youngest ? from->n : 0)) % RIB_JOBS];
+		from->first = (from->first + !youngest) % RIB_JOBS;
 	}
 	pthread_mutex_unlock(&from->lock);
 	return any;
 }
 
+bool rib_jobs_take(struct rib_jobs *from, struct rib_job *job)
+{
+	return take(from, job, false);
+}
+
 bool rib_jobs_take_youngest(struct rib_jobs *from, struct rib_job *job)
 {
-	bool any;
-
-	if (!rib_jobs_count(from))
-		return false;
-	pthread_mutex_lock(&from->lock);
-	any = from->n > 0;
-	if (any) {
-		from->n--;
-		*job = from->job[(from->first + from->n) % RIB_JOBS];
-	}
-	pthread_mutex_unlock(&from->lock);
-	return any;
+	return take(from, job, true);
 }

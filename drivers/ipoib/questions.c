@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The packet thread's questions to the helper, which are for address handles, and their answers. */
+/* The packet thread asks the helper for address handles: its questions, and the answers. */
 #include "rib_impl.h"
 
 _Static_assert(RIB_ASKED_PEERS_MAX + RIB_ASKED_GROUPS_MAX <= RIB_JOBS,
-	"no ring of questions, nor that of answers, is ever full");
+	"neither the ring of questions nor that of answers is ever full");
 
 static uint32_t *open_of(struct rib *r, bool group)
 {
 	return group ? &r->open_groups : &r->open_peers;
 }
 
-/* Of too many questions the oldest is given up, or this one, should all the others be answered.
- * Programs choose groups, so their questions leave those for peers alone. */
+/* Drops the oldest question if there are too many, or this one if all others have been answered.
+ * Programs choose groups, so questions for groups never displace those for peers. */
 static void put_question(struct rib *r, const struct rib_job *job, uint64_t now)
 {
 	bool group = job->ask.group;

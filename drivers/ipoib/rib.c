@@ -127,7 +127,7 @@ static void *run(void *arg)
 	struct rib *r = arg;
 	int pause = RIB_PAUSE_MIN_MS;
 
-	prctl(PR_SET_TIMERSLACK, 1000); /* ns: a nap ends when it should */
+	prctl(PR_SET_TIMERSLACK, 1000); /* ns: a sleep ends when it should */
 	while (!atomic_load(&r->stop)) {
 		struct pollfd p = {.fd = r->wake, .events = POLLIN};
 

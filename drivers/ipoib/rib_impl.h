@@ -193,8 +193,8 @@ void rib_publish(struct rib *r, bool up);
 /* session.c */
 
 /** @return which of a port's @p n GIDs the netdev has: link-local, RoCEv2 and without a VLAN; NULL:
- * none yet. VLAN netdevs of the kernel have the port's MAC, so mostly its link-local address, too:
- * there are entries that differ in the VLAN alone, in any order. */
+ * none yet. VLAN netdevs of the kernel have the port's MAC, so usually its link-local address, too:
+ * entries may differ only in the VLAN, in any order. */
 const struct roci_gid_entry *rib_choose_gid(const struct roci_gid_entry *e, int n);
 
 /** Opens the session with its queue pair. @return 0; -EAGAIN: try later; the reason is on stderr.

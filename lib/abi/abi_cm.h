@@ -207,9 +207,8 @@ enum abi_cm_event_type {
 
 /* CM_GET_EVENT: struct abi_handle, of a channel. EAGAIN. */
 struct abi_cm_event {
-	uint64_t uid;	   /* of the id; with CONNECT_REQUEST of the listener; of a join the
-			      membership's */
-	uint32_t id;	   /* with CONNECT_REQUEST the new one */
+	uint64_t uid; /* of the id; CONNECT_REQUEST: of the listener; join: of the membership */
+	uint32_t id;  /* with CONNECT_REQUEST the new one */
 	uint32_t listener; /* with CONNECT_REQUEST, else 0 */
 	uint32_t event;	   /* enum abi_cm_event_type */
 	int32_t status;	   /* negative errno; with REJECTED the reason of the REJ, positive */

@@ -85,7 +85,7 @@ bool hold_waiter(uintptr_t *addr);
 int park(pid_t waiter, bool anyway);
 void unpark(void);
 
-/** Stops the other threads briefly, to look at something. @p gently: sleeping threads are not
+/** Stops the other threads briefly, to read what they change. @p gently: sleeping threads are not
  *  disturbed. Only raw calls (raw.h) are allowed until still_end().
  *  @return 0 or -EBUSY, -EAGAIN. */
 int still_begin(bool gently);

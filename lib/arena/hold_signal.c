@@ -65,10 +65,10 @@ static bool mark_parked(pid_t own, uint32_t round)
 
 /* --- the signal --------------------------------------------------------------------------- */
 
-/* A program with a handler for every signal (Go's runtime) leaves none unused. Then ours takes a
- * signal's place, and passes on what others send. */
+/* A program with a handler for every signal (Go's runtime) leaves none unused. Then ours replaces
+ * the handler of a signal, and passes on the signals that others send. */
 static struct {
-	struct sigaction before[NSIG]; /* the program's actions of signals that were taken */
+	struct sigaction before[NSIG]; /* the program's actions that ours replaced */
 	uint64_t lost;		       /* signals, as bits, that the program has taken back */
 } taken;
 

@@ -27,7 +27,7 @@ enum link_speed {
 };
 
 struct link_rate {
-	uint32_t mbps; /* of the fastest netdev that it stands for */
+	uint32_t mbps; /* the highest speed of a netdev that has this rate */
 	enum link_width width;
 	enum link_speed speed;
 	const char *text; /* as Linux writes it to ports/N/rate */

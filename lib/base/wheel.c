@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "bits.h"
-#include "limits.h"
 #include "wheel.h"
 
 #define LEVEL_BITS 8
@@ -150,7 +149,7 @@ static bool wheel_move(struct wheel *w, unsigned *moves)
 	return list_empty(&w->moving);
 }
 
-struct wheel_timer *wheel_expire_some(struct wheel *w, uint64_t now, unsigned *moves)
+struct wheel_timer *wheel_expire(struct wheel *w, uint64_t now, unsigned *moves)
 {
 	uint64_t target = now >> w->shift;
 	struct list *n;
@@ -167,13 +166,6 @@ struct wheel_timer *wheel_expire_some(struct wheel *w, uint64_t now, unsigned *m
 	if (!n && list_empty(&w->moving))
 		w->soonest = wheel_next_tick(w);
 	return n ? container_of(n, struct wheel_timer, node) : NULL;
-}
-
-struct wheel_timer *wheel_expire(struct wheel *w, uint64_t now)
-{
-	unsigned moves = UINT_MAX;
-
-	return wheel_expire_some(w, now, &moves);
 }
 
 uint64_t wheel_deadline(const struct wheel *w)

@@ -68,16 +68,11 @@ static inline bool wheel_pass(struct wheel *w, uint64_t now)
 }
 
 /**
- * Takes one timer that is due at @p now off the wheel.
- * @return the timer, or NULL when none (more) is due. Call until NULL.
+ * Takes one timer that is due at @p now off the wheel. Moves at most @p moves timers between slots,
+ * because thousands may share one, and subtracts their number from @p moves.
+ * @return the timer, or NULL: no more are due, unless @p moves is 0. Call until NULL.
  */
-struct wheel_timer *wheel_expire(struct wheel *w, uint64_t now);
-
-/**
- * The same, but moves at most @p moves timers between slots, and subtracts the number moved from @p
- * moves, because thousands may share a slot. NULL with @p moves 0: there may be more.
- */
-struct wheel_timer *wheel_expire_some(struct wheel *w, uint64_t now, unsigned *moves);
+struct wheel_timer *wheel_expire(struct wheel *w, uint64_t now, unsigned *moves);
 
 /** @return a time in nanoseconds no later than the next timer; WHEEL_NEVER if there is none. */
 uint64_t wheel_deadline(const struct wheel *w);

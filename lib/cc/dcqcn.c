@@ -153,7 +153,7 @@ static const struct cc_param params[PARAMS] = {
 		.def = ALL(0)},
 	[GD] = {.name = "rp_gd",
 		.unit = "",
-		.help = "a decrease is by alpha / 2^(rp_gd - 10)",
+		.help = "each decrease takes alpha / 2^(rp_gd - 10) of the rate",
 		.min = 10,
 		.max = 15,
 		.def = ALL(11)},

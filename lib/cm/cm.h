@@ -173,11 +173,8 @@ struct cm_conf cm_defaults(void);
 void cm_mad(
 	struct cm *cm, const struct cm_path *from, const uint8_t *mad, size_t len, uint64_t now);
 
-/** Runs the timers that are due at @p now. */
-void cm_expire(struct cm *cm, uint64_t now);
-
-/** The same, but at most @p most of them.  @return false: more may be due. */
-bool cm_expire_some(struct cm *cm, uint64_t now, unsigned most);
+/** Runs at most @p most of the timers that are due at @p now.  @return false: more may be due. */
+bool cm_expire(struct cm *cm, uint64_t now, unsigned most);
 
 /** @return when to call cm_expire(), WHEEL_NEVER if no timer is armed. */
 uint64_t cm_deadline(const struct cm *cm);

@@ -4,7 +4,6 @@
 
 /* Timers moved in the wheel for each that may run: moving one costs a small part of running it. */
 #define MOVES 16u
-#define ALL   1024u
 
 /* The retries are exhausted: sends a REJ if the peer may still wait for us (CM-15, CM-17). */
 static void give_up(struct cm *cm, struct cm_conn *c, uint64_t now)
@@ -62,24 +61,18 @@ static void expired(struct cm *cm, struct cm_conn *c, uint64_t now)
 	}
 }
 
-bool cm_expire_some(struct cm *cm, uint64_t now, unsigned most)
+bool cm_expire(struct cm *cm, uint64_t now, unsigned most)
 {
 	unsigned moves = most * MOVES;
 
 	for (unsigned n = 0; n < most; n++) {
-		struct wheel_timer *t = wheel_expire_some(&cm->wheel, now, &moves);
+		struct wheel_timer *t = wheel_expire(&cm->wheel, now, &moves);
 
 		if (!t)
 			return moves;
 		expired(cm, container_of(t, struct cm_conn, timer), now);
 	}
 	return false;
-}
-
-void cm_expire(struct cm *cm, uint64_t now)
-{
-	while (!cm_expire_some(cm, now, ALL))
-		;
 }
 
 uint64_t cm_deadline(const struct cm *cm)

@@ -4,7 +4,7 @@
  * source, at once; further marks for that QP within the interval are not (CNP-06). Nothing is sent
  * at the end of the interval: only a new mark causes a CNP.
  *
- * A CNP that is owed is complete in itself. It is sent before everything else, even if its QP has
+ * A pending CNP does not depend on its QP. It is sent before everything else, even if the QP has
  * gone to ERR since.
  */
 #include "np.h"

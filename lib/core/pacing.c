@@ -20,7 +20,7 @@
 #define WIRE_EXTRA 24u
 
 /* bit/s. Below it, the time of a burst of the largest packets would not fit limiter.step times
- * limiter.owed; not every algorithm has a least rate. */
+ * limiter.owed; not every algorithm has a minimum rate. */
 #define RATE_LEAST 1000.0
 
 /* QPs made ready in one call: a call sends BURST packets at most. */
@@ -66,7 +66,7 @@ void pacing_init(struct qp *qp)
 
 /* --- departures --------------------------------------------------------------------------- */
 
-/* When the next packet may leave, at the rate of now. */
+/* When the next packet may leave, at the current rate. */
 static uint64_t departure(const struct limiter *l)
 {
 	return l->last + ((l->owed * l->step + l->fraction) >> PACING_SHIFT);
@@ -639,7 +639,7 @@ void pacing_expire(struct core *c, uint64_t now)
 	unsigned moves = TIMERS_MOVED;
 
 	for (unsigned n = 0; n < READY_ROUND; n++) {
-		struct wheel_timer *t = wheel_expire_some(&c->pace, now, &moves);
+		struct wheel_timer *t = wheel_expire(&c->pace, now, &moves);
 		struct limiter *l;
 
 		if (!t)

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file pacing.h
- * The rate of a QP: an administrator's, and that of the port's algorithm of congestion control
- * (cc.h). Packets that carry data leave one quantum at a time, each when the one before has had its
- * time on the wire: the next departure is the last one plus bytes / rate, with the rate of now. A
- * QP whose departure has not come is on no ready list but on the core's pacing wheel.
+ * The rate of a QP: the lower of the administrator's limit and the rate that the port's congestion
+ * control (cc.h) allows. Packets with data leave one quantum at a time: the next departure is the
+ * last one plus bytes / rate, with the current rate. Until its departure a QP is not on a ready
+ * list but on the core's pacing wheel.
  *
- * Nothing is saved up: after an idle time the departures start anew, and a departure that was late
- * because the worker was is caught up by one quantum at most. ACKs, NAKs, responses without data,
- * flushes and WQEs that send nothing never wait.
+ * Unused rate is not saved up: after an idle time departures start anew, and when the worker was
+ * late, at most one quantum is made up for. ACKs, NAKs, responses without data, flushes and WQEs
+ * that send nothing never wait.
  *
- * A QP that has no rate, and was never told of congestion, has `limited` 0, which is all that its
- * packets cost.
+ * A QP without a limit that has never been notified of congestion has `limited` 0, and checking
+ * that is all that pacing costs its packets.
  */
 #ifndef PACING_H
 #define PACING_H

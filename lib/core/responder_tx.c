@@ -92,7 +92,7 @@ static void build_atomic_ack(struct core *c, struct qp *qp, struct resp_res *res
 	res->next_psn = res->end_psn;
 }
 
-/* Builds the next response of @p res, the oldest slot that has any. */
+/* Builds the next response of @p res, the oldest slot with any left. */
 static bool next_response(
 	struct core *c, struct qp *qp, struct resp_res *res, struct txd *t, uint64_t now)
 {

@@ -163,9 +163,9 @@ static struct qp *next_qp(struct core *c)
 	return qp;
 }
 
-/* For a QP that waited at no port: its peer may have moved to another worker since.
- * @return false when it now waits at the right egress; else it may send *room packets, which is
- * none when that egress is closed and the QP had its turn because it has something to complete. */
+/* The peer of a QP that waited at no port may have moved to another worker since.
+ * @return false if the QP now waits at the right egress. Otherwise it may send *room packets: none
+ * if that egress is closed and the QP has its turn only to complete something. */
 static NOINLINE bool still_leaves(struct core *c, struct qp *qp, unsigned *room)
 {
 	unsigned way = egress_of(c, qp);

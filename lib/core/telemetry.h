@@ -21,20 +21,20 @@ struct qp;
 unsigned core_telemetry_room(const struct core *c, const struct txd *t);
 
 /**
- * Adds telemetry to the frame of @p t, @p len bytes, that core_seal() has completed. As many bytes
- * before t->frame as core_telemetry_room() says, not 0, must be the caller's; on return t->frame is
- * where the frame begins.
+ * Adds telemetry to the frame of @p t, @p len bytes, that core_seal() has completed. Before
+ * t->frame there must be room for the core_telemetry_room() bytes that the frame grows by, which
+ * must not be 0; on return t->frame is where the frame begins.
  * @return its length.
  */
 uint16_t core_telemetry_tx(struct core *c, struct txd *t, uint16_t len);
 
-/** As core_rx() of the packet @p pkt, whose frame carried @p t; ioam_pop() has taken it out.
- *  One to a multicast group is dropped: there is no telemetry of those. */
+/** Like core_rx(), for the packet @p pkt, from whose frame ioam_pop() has removed the telemetry
+ *  @p t. Multicast packets with telemetry are dropped. */
 void core_telemetry_rx(struct core *c, const struct pkt *pkt, const struct ioam *t, uint64_t now,
 	uint16_t *verdict);
 
-/** @return bytes that telemetry adds to each packet with data of @p qp: none where the port has no
- *  room for them, because it had an MTU of more when the QP was connected. */
+/** @return bytes that telemetry adds to each packet with data of @p qp: 0 if the port has no room
+ *  for them, because its MTU was larger when the QP was connected. */
 uint32_t telemetry_bytes(const struct core *c, const struct qp *qp);
 
 /** @return whether the algorithm of port @p port needs telemetry: it takes none otherwise

@@ -97,7 +97,7 @@ bool core_expire(struct core *c, uint64_t now)
 	if (likely(wheel_pass(&c->wheel, now)))
 		return false;
 	for (unsigned n = 0; n < TIMERS_ROUND; n++) {
-		struct wheel_timer *t = wheel_expire_some(&c->wheel, now, &moves);
+		struct wheel_timer *t = wheel_expire(&c->wheel, now, &moves);
 		struct trace_step s;
 		struct qp *qp;
 

@@ -42,7 +42,7 @@ static ALWAYS_INLINE enum placed write_place(struct uaccess ua, const struct mr_
 	return PLACED;
 }
 
-/** After PLACED, when the packet is lost all the same: it will be placed there again. */
+/** Undoes PLACED for a packet that is dropped after all: it will be placed there again. */
 static inline void write_unplaced(struct qp *qp, const struct pkt *pkt)
 {
 	qp->resp.va -= pkt->payload_len;

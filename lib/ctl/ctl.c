@@ -79,8 +79,8 @@ static void raise_descriptor_limit(int *fd_max)
 		rl.rlim_cur = rl.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &rl);
 	}
-	if (rl.rlim_cur <
-		INT_MAX) /* the kernel assigns the lowest free one: all below are in use */
+	/* The kernel assigns the lowest free one: all below are in use. */
+	if (rl.rlim_cur < INT_MAX)
 		*fd_max = (int)(rl.rlim_cur - rl.rlim_cur / DESCRIPTOR_RESERVE);
 }
 
@@ -137,8 +137,8 @@ static int open_loop(struct ctl_state *h, char why[ABI_SENTENCE_MAX])
 	if (err)
 		return refuse(why, err, "rocid cannot create its event loop: %s", strerror(-err));
 	h->sessions.notifier.late_fd = h->late.fd;
-	sigbus_notify(
-		h->sessions.faults.fd); /* the loop handles the faults that its handler records */
+	/* The loop handles the faults that the handler of SIGBUS records. */
+	sigbus_notify(h->sessions.faults.fd);
 	return 0;
 }
 

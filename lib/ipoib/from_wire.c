@@ -164,8 +164,8 @@ static bool arp_in(struct ipoib *s, struct arrival *a, uint32_t *len)
 	return true;
 }
 
-/* A claim, unless it comes from the address that nobody has (neigh_made_up()): a probe of rocid's,
- * which claims nothing but is answered, as one by ARP. */
+/* Handles a claim, unless it comes from the address that no host has (neigh_made_up()): then it is
+ * a probe by rocid, which claims nothing but is answered, like one by ARP. */
 static void nd_claim(
 	struct ipoib *s, struct arrival *a, const struct ipoib_addr *said, const uint8_t ip[16])
 {

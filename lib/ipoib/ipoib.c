@@ -82,11 +82,6 @@ uint32_t ipoib_neighs(const struct ipoib *s)
 	return s->table.n;
 }
 
-const struct neigh *ipoib_neigh(const struct ipoib *s, uint32_t i)
-{
-	return &s->table.entry[i];
-}
-
 uint32_t ipoib_bridged(const struct ipoib *s)
 {
 	return s->stations.others;

@@ -179,9 +179,6 @@ const char *ipoib_count_name(enum ipoib_count c);
 /** @return the number of entries of the table, including groups. */
 uint32_t ipoib_neighs(const struct ipoib *s);
 
-/** @return the @p i-th place of the table; see neigh.used. @param i below NEIGH_MAX */
-const struct neigh *ipoib_neigh(const struct ipoib *s, uint32_t i);
-
 /** @return how many IP addresses of this side belong to MACs other than the netdev's. */
 uint32_t ipoib_bridged(const struct ipoib *s);
 

@@ -84,7 +84,7 @@ static unsigned pad_of(unsigned units)
 	return units == IPOIB_ND_UNITS ? PAD_IPOIB : 0;
 }
 
-/* Options: their lengths are not 0 and end with the packet. */
+/* Reads the options, whose lengths must not be 0 and must end with the packet. */
 static bool read_options(struct nd *nd, const uint8_t *at, const uint8_t *end, unsigned units)
 {
 	while (at < end) {

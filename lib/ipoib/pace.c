@@ -21,7 +21,7 @@ static void notice(struct pace *p, const struct pace_round *r)
 	p->load += r->packets - p->load / WEIGHT;
 }
 
-/* A worker drains the send queue in less than a nap and would then be idle. */
+/* A worker drains the send queue in less time than a sleep takes and would then be idle. */
 static enum pace_step next_of_stream(const struct pace_round *r)
 {
 	if (r->packets)

@@ -66,7 +66,7 @@ void probe_not(struct ipoib *s, const uint8_t ip[4], uint64_t now)
 
 /* --- unknown peers ---------------------------------------------------------------------------- */
 
-/* @return whether there is a question for the wire. */
+/* @return whether @p tx is a probe to send. */
 static bool look(struct ipoib *s, uint64_t now, struct ipoib_tx *tx)
 {
 	struct station_ip at;
@@ -195,7 +195,7 @@ uint64_t ipoib_deadline(const struct ipoib *s)
 
 /* --- hosts of a bridge ------------------------------------------------------------------------ */
 
-/* Answers to a probe from there are for nobody. */
+/* @return whether @p ip is the made-up source of our probes: no host waits for answers to it. */
 static bool is_made_up(const struct ipoib *s, const uint8_t *ip, unsigned ip_len)
 {
 	return ip_len == 16 && !memcmp(ip, s->made_up, 16);

@@ -15,7 +15,7 @@
 struct flow_table;
 struct qp;
 
-/** Only QPs with all of it are visited for a Fast CNP: others with the same peer cost nothing. */
+/** A Fast CNP visits only QPs that match all of it: others with the same peer cost nothing. */
 struct flow_key {
 	uint8_t dgid[16];
 	uint32_t dest_qpn;
@@ -23,12 +23,12 @@ struct flow_key {
 	uint8_t sgid[16];
 };
 
-/** Written by the control thread before flow_add(), but for the links. */
+/** The control thread fills it in before flow_add(), except for the links. */
 struct qp_flow {
-	_Atomic(struct qp_flow *) next; /* with another key, in the same bucket; of a first one */
+	_Atomic(struct qp_flow *) next; /* the bucket's next key; only in a key's first flow */
 	_Atomic(struct qp_flow *) more; /* with the same key (FCN-09) */
 	struct flow_key key;
-	struct qp *qp; /* whose it is */
+	struct qp *qp; /* the owner */
 	bool added;    /* it is in the table */
 };
 

@@ -148,12 +148,3 @@ bool srq_move_some(struct srq_move *m, const struct srq *srq, const struct srq_r
 	}
 	return m->done < to->depth;
 }
-
-void srq_copy(const struct srq *srq, const struct srq_ring *to, const struct srq_ring *from)
-{
-	struct srq_move m;
-
-	srq_move_begin(&m, srq, to->depth);
-	while (srq_move_some(&m, srq, to, from, to->depth))
-		;
-}

@@ -116,7 +116,4 @@ void srq_move_begin(struct srq_move *m, const struct srq *srq, uint32_t depth);
 bool srq_move_some(struct srq_move *m, const struct srq *srq, const struct srq_ring *to,
 	const struct srq_ring *from, uint32_t max);
 
-/** The whole copy at once. */
-void srq_copy(const struct srq *srq, const struct srq_ring *to, const struct srq_ring *from);
-
 #endif

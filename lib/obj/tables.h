@@ -14,14 +14,14 @@ struct qp_flow;
 #define FLOW_BUCKETS 4096u
 
 struct flow_table {
-	struct hash_seed seed; /* set before the first flow: programs and peers choose keys */
+	struct hash_seed seed; /* secret, because programs and peers choose the keys */
 	_Atomic(struct qp_flow *) bucket[FLOW_BUCKETS];
 };
 
 #define MCAST_BUCKETS 256u
 
 struct mcast_table {
-	struct hash_seed seed; /* set before the first group: programs and peers choose MGIDs */
+	struct hash_seed seed; /* secret, because programs and peers choose the MGIDs */
 	_Atomic(struct mcast_group *) bucket[MCAST_BUCKETS];
 };
 

@@ -2,6 +2,7 @@
 #include <string.h>
 #include "bits.h"
 #include "buffer.h"
+#include "fast_cnp.h"
 #include "frame.h"
 #include "headers.h"
 #include "icrc.h"

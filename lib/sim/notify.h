@@ -10,7 +10,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "fast_cnp.h"
 
 struct buffer_pool;
 struct icrc_ops;

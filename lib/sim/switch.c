@@ -161,7 +161,7 @@ static void forget(struct switch_port *p, unsigned class, const struct sim_buffe
 		say(from, pfc_leave(&from->ingress, &s->memory.pfc, b->len + WIRE_FCS, now), now);
 }
 
-/* If nothing waits, the wire need not ask again: one event less for half of all frames. */
+/* If nothing waits, the wire need not ask again, which saves an event for half of all frames. */
 static bool has_more(const struct switch_port *p)
 {
 	return p->said.head || p->queue[CLASS_CONTROL].fifo.head ||

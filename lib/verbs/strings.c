@@ -98,7 +98,7 @@ VERBS_API const char *ibv_wc_status_str(enum ibv_wc_status status)
 
 /* --- rates ------------------------------------------------------------------------------ */
 
-/** A static rate; mult is the rate in units of 2.5 Gbit/s, as libibverbs has it; 0: none. */
+/** A static rate; mult is the rate in units of 2.5 Gbit/s, as in libibverbs; 0: none. */
 static const struct rate {
 	enum ibv_rate rate;
 	int mult;

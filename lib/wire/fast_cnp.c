@@ -107,7 +107,7 @@ void fast_cnp_answer(
 		.pkey = pkt->pkey,
 		.tclass = 48 << 2,
 		.hop_limit = 64,
-		.flow_label = get_be32(pkt->l3 + IP6_VTCFL) & 0xFFFFF,
+		.flow_label = get_be32(pkt->l3 + IP6_VTCFL) & FLOW_LABEL_MASK,
 		.sport = get_be16(pkt->bth - UDP_HLEN + UDP_SPORT),
 		.becn = true,
 		.type = type,
@@ -135,7 +135,7 @@ static uint8_t *write_ethernet(uint8_t *at, const struct fast_cnp_spec *s)
 
 static uint8_t *write_ip6(uint8_t *ip, const struct fast_cnp_spec *s, size_t payload)
 {
-	put_be32(ip, 6u << 28 | (uint32_t)s->tclass << 20 | (s->flow_label & 0xFFFFF));
+	put_be32(ip, 6u << 28 | (uint32_t)s->tclass << 20 | (s->flow_label & FLOW_LABEL_MASK));
 	put_be16(ip + IP6_PLEN, (uint16_t)payload);
 	ip[IP6_NXT] = IP6_NXT_DSTOPTS;
 	ip[IP6_HLIM] = s->hop_limit;

@@ -182,11 +182,6 @@ bool cma_is_ip(uint64_t service_id)
 	return (service_id & ~0xFFFFFFull) == IP_CM_PREFIX;
 }
 
-uint64_t cma_service_id(uint8_t port_space, uint16_t port)
-{
-	return IP_CM_PREFIX | (uint64_t)port_space << 16 | port;
-}
-
 /* An IPv4 address is in the last four bytes; those before it are ignored. */
 static void address_read(uint8_t gid[16], const uint8_t *p, uint8_t family)
 {

@@ -246,8 +246,6 @@ unsigned cm_width(enum cm_field f);
 /* --- RDMA IP CM service (IBA annex A11) ------------------------------------------------------ */
 
 #define CMA_HDR_LEN 36u
-#define CMA_PS_TCP  0x06u
-#define CMA_PS_UDP  0x11u
 
 /** The header at the start of the private data (CM-29); IPv4 addresses are GIDs ::ffff:a.b.c.d. */
 struct cma_hdr {
@@ -259,9 +257,6 @@ struct cma_hdr {
 
 /** @return whether @p service_id belongs to the RDMA IP CM service (CM-28). */
 bool cma_is_ip(uint64_t service_id);
-
-/** @return the service ID of a port in port space CMA_PS_* */
-uint64_t cma_service_id(uint8_t port_space, uint16_t port);
 
 /** Reads the header at @p p. @return false if its version or family is invalid (CM-30). */
 bool cma_read(struct cma_hdr *h, const uint8_t p[CMA_HDR_LEN]);

@@ -333,7 +333,7 @@ static NOINLINE void rx_groups(struct worker *w)
 	note_time(w);
 }
 
-/* More than a burst, unless they are expensive: all workers fill it. */
+/* Takes more than one burst, unless packets are expensive: all workers fill the inbox. */
 static unsigned rx_inbox(struct worker *w, bool *drained)
 {
 	struct rte_mbuf *m[BURST];

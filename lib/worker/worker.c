@@ -73,8 +73,7 @@ void worker_destroy(struct worker *w)
 {
 	if (!w)
 		return;
-	inbox_destroy(
-		&w->inbox); /* frames there and in `held` go with the pools that they are of */
+	inbox_destroy(&w->inbox); /* frames there and in `held` are freed with their pools */
 	rte_mempool_free(w->pool);
 	sleeper_close(w);
 	if (w->dp->worker[w->index] == w)

@@ -9,6 +9,7 @@
 #include <rte_lcore.h>
 #include "arguments.h"
 #include "bench.h"
+#include "ctl.h"
 #include "daemon.h"
 #include "eal.h"
 #include "host.h"

@@ -28,6 +28,7 @@
 #include "ah.h"
 #include "app.h"
 #include "cm.h"
+#include "frame.h"
 #include "headers.h"
 #include "hosts.h"
 #include "icrc.h"
@@ -353,8 +354,8 @@ static void cm_hears(const struct mad *m)
 	w.now += 1 + m->p.psn * 1000ull;
 	cm_mad(w.cm, &from, w.mr->mem + AREA_LEN, m->length, w.now);
 	MUST(cm_used(w.cm) <= CM_CONNS && cm_half_open(w.cm) <= CM_HALVES);
-	if (cm_deadline(w.cm) <= w.now)
-		cm_expire(w.cm, w.now);
+	while (cm_deadline(w.cm) <= w.now && !cm_expire(w.cm, w.now, CM_CONNS))
+		;
 }
 
 /* --- all of it ------------------------------------------------------------------------ */

@@ -277,8 +277,11 @@ struct app_srq *app_xrc_srq(
 void app_srq_resize(struct app_srq *srq, uint32_t depth)
 {
 	struct srq_ring to = {zeroed((size_t)srq->srq.stride * depth), depth};
+	struct srq_move m;
 
-	srq_copy(&srq->srq, &to, &srq->at);
+	srq_move_begin(&m, &srq->srq, depth);
+	while (srq_move_some(&m, &srq->srq, &to, &srq->at, depth))
+		;
 	free(srq->at.entries);
 	srq->at = to;
 }

@@ -89,7 +89,7 @@ def files(run, path, out):
     for words, text in ((('run', '--out', out, '--capture', 'sw0.9', path), "'sw0.9' is not a port such as sw0.2"),
                         (('run', '--capture', 'sw0.1', path), 'need --out FOLDER'),
                         (('run', '--out', '/proc/none', path), '/proc/none: No such file'),
-                        (('plot', path, out), 'is it a qp.csv'),
+                        (('plot', path, out), 'name a qp.csv'),
                         (('plot', '/nowhere'), 'rocilab run --out'),
                         (('compare', out, '/nowhere'), '/nowhere/run.json')):
         said = run(*words)
@@ -166,13 +166,13 @@ def main(rocilab, library):
         with open(path, 'a') as f:
             f.write('expect drop <= 0\n')
         said = run('run', path)
-        check(said[0] == 2 and f"{path}:9: 'drop' is not measured; did you mean 'drops'?" in said[2], f'{said}')
+        check(said[0] == 2 and f"{path}:9: 'drop' is not a metric; did you mean 'drops'?" in said[2], f'{said}')
     for words, code, text in (
             (('list',), 0, 'paper-8 '),
             (('help',), 0, 'queue(PORT).mean'),
             (('run', 'papr-8'), 2, "did you mean 'paper-8'?"),
             (('run',), 2, 'run needs the name of a scenario'),
-            (('run', '--set', 'x', 'paper-8'), 2, '--set reads STATEMENT.KEY=VALUE'),
+            (('run', '--set', 'x', 'paper-8'), 2, '--set needs STATEMENT.KEY=VALUE'),
             (('verify', '--library', '/nowhere'), 2, 'there is no library in /nowhere (No such file or directory): name its folder with --library'),
             ((), 2, 'Usage: rocilab COMMAND'),
             (('simulate',), 2, "'simulate' is not a command: see 'rocilab help'"),

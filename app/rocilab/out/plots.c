@@ -155,7 +155,7 @@ static void jain(FILE *g, const struct table *t)
 	fputs("EOD\nplot $d with lines notitle\n", g);
 }
 
-/* Whether @p column says anything: it is neither always 0, or empty, nor always the same. */
+/* Whether @p column is worth a plot: neither empty nor 0 everywhere, and not constant. */
 static bool is_used(const struct table *t, unsigned column)
 {
 	for (size_t r = 1; r < t->rows; r++)

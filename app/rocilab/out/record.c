@@ -144,13 +144,11 @@ static bool files(struct record *r, const char *folder)
 static int captured(struct record *r, const struct out_options *o, char *why, size_t size)
 {
 	const struct network *n = &r->l->s->net;
-	unsigned sw, port;
-	int len = 0;
+	uint32_t sw, port;
 
 	if (!o->capture)
 		return 0;
-	if (sscanf(o->capture, "sw%u.%u%n", &sw, &port, &len) != 2 || o->capture[len] ||
-		sw >= n->switches || port >= net_ports(n, sw)) {
+	if (!net_port_named(n, o->capture, &sw, &port)) {
 		snprintf(why, size, "'%s' is not a port such as sw0.%u", o->capture,
 			net_ports(n, 0) - 1);
 		return -EINVAL;

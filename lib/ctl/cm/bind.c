@@ -6,7 +6,7 @@
 #include "cm/connections.h"
 #include "cm/id.h"
 #include "config/ctl_parts.h"
-#include "net/net.h"
+#include "refuse.h"
 #include "session/ids.h"
 #include "session/message.h"
 #include "session/quota.h"

@@ -7,7 +7,6 @@
 #include "cm/id.h"
 #include "config/ctl_parts.h"
 #include "loop/loop.h"
-#include "net/net.h"
 #include "qp.h"
 #include "refuse.h"
 #include "session/message.h"

@@ -21,7 +21,6 @@
 #include "session/session.h"
 #include "session/sessions.h"
 #include "verbs/cq_obj.h"
-#include "verbs/objects.h"
 #include "verbs/qp_obj.h"
 #include "worker.h"
 

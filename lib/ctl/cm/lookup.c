@@ -170,7 +170,7 @@ bool lookups_expire(struct connections *all, uint64_t now)
 	unsigned moves = TIMERS_MOVED;
 
 	for (unsigned n = 0; n < CM_STEP; n++) {
-		struct wheel_timer *t = wheel_expire_some(&all->resolving, now, &moves);
+		struct wheel_timer *t = wheel_expire(&all->resolving, now, &moves);
 		struct cm_id *id;
 
 		if (!t)

@@ -161,7 +161,7 @@ static bool poll_some(struct connections *all, uint64_t now)
 	if (all->gsi.more)
 		more |= gsi_poll(&all->gsi);
 	if (cm_deadline(all->cm) <= now)
-		more |= !cm_expire_some(all->cm, now, CM_STEP);
+		more |= !cm_expire(all->cm, now, CM_STEP);
 	return lookups_expire(all, now) || more;
 }
 

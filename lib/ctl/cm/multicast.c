@@ -2,9 +2,7 @@
 /* Multicast groups by address. The program attaches its QP itself. */
 #include <errno.h>
 #include <string.h>
-#include "cm/connections.h"
 #include "cm/id.h"
-#include "config/ctl_parts.h"
 #include "headers.h"
 #include "mcast.h"
 #include "refuse.h"

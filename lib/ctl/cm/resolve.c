@@ -11,12 +11,12 @@
 #include "loop/loop.h"
 #include "mcast.h"
 #include "net/net.h"
+#include "refuse.h"
 #include "session/message.h"
 #include "session/session.h"
 #include "text/sentence.h"
 #include "worker.h"
 #include "verbs/av.h"
-#include "verbs/dest.h"
 
 #define HOP_LIMIT 64u
 

@@ -7,7 +7,6 @@
 #define DIAGNOSE_DIAGNOSIS_H
 
 #include "cause.h"
-#include "diagnose/diagnose.h"
 #include "drop.h"
 #include "session/failures.h"
 

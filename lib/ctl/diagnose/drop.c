@@ -4,6 +4,7 @@
 #include <string.h>
 #include "abi_names.h"
 #include "config/ctl_parts.h"
+#include "diagnose/diagnose.h"
 #include "diagnose/diagnosis.h"
 #include "drop_log.h"
 #include "headers.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Describes the difficulties of a QP that has not failed, such as a missing response. */
+#include "diagnose/diagnose.h"
 #include "diagnose/diagnosis.h"
 #include "drop_log.h"
 #include "qp.h"

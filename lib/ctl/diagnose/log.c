@@ -11,6 +11,7 @@
 #include "cause.h"
 #include "clock.h"
 #include "config/ctl_parts.h"
+#include "diagnose/diagnose.h"
 #include "diagnose/diagnosis.h"
 #include "drop_log.h"
 #include "qp.h"

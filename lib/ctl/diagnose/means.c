@@ -77,7 +77,7 @@ static const char *const means[DROP_MAX] = {
 	[DROP_QP_PEER] = "from a QP of this rocid that is not the peer: dest_qp_num is wrong at "
 			 "one end, or a program impersonates another one",
 	[DROP_PKEY] = "for another partition, or both ends are limited members",
-	[DROP_QKEY] = "a datagram with another Q_Key than the QP's: the sender's remote_qkey and "
+	[DROP_QKEY] = "a datagram whose Q_Key differs from the QP's: the sender's remote_qkey and "
 		      "the QP's qkey must be the same",
 	[DROP_OPCODE_UNSUPPORTED] =
 		"an opcode that the QP's transport service does not have: the peer is faulty",

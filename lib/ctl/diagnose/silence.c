@@ -460,8 +460,8 @@ static void never_heard(struct diagnosis *c)
 	sentence_add(&c->t,
 		"Nothing was ever received from it. Run `rocictl show errors` there: the peer may "
 		"not be running, may have no QP %u or not have it in RTR, may use another GID type "
-		"(here %s), another GID than it gave to this side or another P_Key, or %s is "
-		"filtered on the path",
+		"(here %s), a GID other than the one that it gave to this side, or another P_Key, "
+		"or %s may be filtered on the path",
 		c->qp->attr.dest_qpn, net_type_name(c->qp->path.net),
 		v1 ? "EtherType 0x8915" : "UDP port 4791");
 	if (link_local_mix(c))

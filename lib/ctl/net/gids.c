@@ -3,8 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "abi_ctl.h"
 #include "headers.h"
 #include "net/gids.h"
+#include "refuse.h"
 #include "text/sentence.h"
 
 void gids_init(struct gids *g, bool rocev1)

@@ -6,6 +6,7 @@
 #include "net/neigh.h"
 #include "net/netport.h"
 #include "net/rtnl.h"
+#include "refuse.h"
 #include "text/sentence.h"
 
 #define ROUND 64 /* lookups per poll: some 20 us each, during which applications wait */

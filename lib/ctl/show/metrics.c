@@ -344,7 +344,7 @@ static const struct family families[] = {
 		OF_PORT(counts.discards)},
 	{"port_bad_pkey", "counter", "packets with a P_Key of another partition, up to 65535",
 		OF_PORT(counts.bad_pkey)},
-	{"port_qkey_viol", "counter", "datagrams with another Q_Key than their QP's, up to 65535",
+	{"port_qkey_viol", "counter", "datagrams whose Q_Key differs from their QP's, up to 65535",
 		OF_PORT(counts.bad_qkey)},
 	{"port_link_downed", "counter", "how often the port went down",
 		OF_PORT(counts.link_downed)},

@@ -7,7 +7,6 @@
 #include "loop/loop.h"
 #include "mw.h"
 #include "qp.h"
-#include "refuse.h"
 #include "session/handles.h"
 #include "session/session.h"
 #include "session/sessions.h"

@@ -153,8 +153,9 @@ static int rename_fresh(const struct folder *f, const char *path)
 	return renameat(f->fd, FRESH, f->fd, path) ? -errno : 0;
 }
 
-/* Files are replaced and never changed, so one that has the same text stays right when the other
- * gets another. Where a file is already, or the file system has no links, it is written. */
+/* Links @p path to the previous file if the text is the same. Files are replaced, never changed, so
+ * one name keeps its text when the other gets a new one. @return false: the file must be written,
+ * because @p path exists, or the file system has no links. */
 static bool link_same(const struct folder *f, const char *path, const char *text)
 {
 	return *f->last_path && !strcmp(f->last_text, text) &&

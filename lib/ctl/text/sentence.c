@@ -2,9 +2,11 @@
 #include <arpa/inet.h>
 #include <stdio.h>
 #include "abi_cm.h"
+#include "abi_ctl.h"
 #include "bits.h"
 #include "headers.h"
 #include "path.h"
+#include "refuse.h"
 #include "text/sentence.h"
 
 _Static_assert(ABI_SENTENCE_MAX == SENTENCE_MAX, "sentence");

@@ -8,8 +8,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "abi_ctl.h"
-#include "refuse.h"
 
 /** @return the name of an enum abi_qp_type. */
 const char *qp_type_name(uint8_t type);

@@ -15,6 +15,7 @@
 #include "net/neigh.h"
 #include "net/net.h"
 #include "qp.h"
+#include "refuse.h"
 #include "session/job.h"
 #include "session/quota.h"
 #include "session/session.h"
@@ -132,7 +133,8 @@ static int not_yet(struct session *s, struct ah_obj *o, struct reply *r)
 
 	neigh_cancel(&o->query);
 	quota_give_one(s, CTL_LOOKUPS);
-	return refuse(r->why, -EAGAIN, "%s is not known yet, the kernel asks for it: try again",
+	return refuse(r->why, -EAGAIN,
+		"the MAC of %s is not known yet, and the kernel asks for it: try again",
 		gid_text(o->key.dgid, gid));
 }
 

@@ -483,7 +483,7 @@ static void check_some(struct dests *all, uint64_t now_ms)
 	unsigned moves = TIMERS_MOVED;
 
 	for (unsigned i = 0; i < ROUND; i++) {
-		struct wheel_timer *t = wheel_expire_some(&all->wheel, TICKS(now_ms), &moves);
+		struct wheel_timer *t = wheel_expire(&all->wheel, TICKS(now_ms), &moves);
 		struct dest *d;
 
 		if (!t)

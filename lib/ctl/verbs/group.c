@@ -14,6 +14,7 @@
 #include "net/netport.h"
 #include "port.h"
 #include "qp.h"
+#include "refuse.h"
 #include "session/handles.h"
 #include "session/quota.h"
 #include "session/session.h"

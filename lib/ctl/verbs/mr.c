@@ -10,6 +10,7 @@
 #include "memory/arena.h"
 #include "memory/huge.h"
 #include "session/ids.h"
+#include "session/mapping.h"
 #include "session/quota.h"
 #include "session/session.h"
 #include "session/sessions.h"

@@ -15,8 +15,8 @@
 #include "abi_ctl.h"
 #include "mr.h"
 #include "memory/huge.h"
-#include "session/mapping.h"
 
+struct mapping;
 struct watch;
 struct session;
 

@@ -13,7 +13,6 @@
 #include "limits.h"
 #include "list.h"
 #include "loop/loop.h"
-#include "mcast.h"
 #include "mr.h"
 #include "net/net.h"
 #include "qp.h"

@@ -16,6 +16,7 @@
 #include "net/net.h"
 #include "qp.h"
 #include "qp_table.h"
+#include "refuse.h"
 #include "session/bells.h"
 #include "session/failures.h"
 #include "session/ids.h"

@@ -58,7 +58,7 @@ static int check_port(
 		return 0;
 	if (!port->on)
 		return refuse(why, -EINVAL,
-			"congestion control of port %u is off: \"set port %u cc notify\" first",
+			"congestion control of port %u is off: run \"set port %u cc notify\" first",
 			o->qp->attr.port, o->qp->attr.port);
 	return refuse(why, -EINVAL,
 		"%s needs telemetry, and port %u makes room for it only with \"set port %u cc %s\"",

@@ -17,6 +17,7 @@
 #include "net/net.h"
 #include "net/netport.h"
 #include "qp.h"
+#include "refuse.h"
 #include "session/failures.h"
 #include "session/quota.h"
 #include "session/session.h"

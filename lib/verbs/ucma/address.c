@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Socket addresses; invalid ones get the kernel's errnos. */
 #include <errno.h>
+#include <linux/in6.h>
 #include <string.h>
 #include <sys/socket.h>
 #include "ucma.h"
-
-#define FLOW_LABEL_MASK 0xFFFFFu /* of sin6_flowinfo: the traffic class is above it */
 
 static size_t size_of(sa_family_t family)
 {
@@ -47,7 +46,7 @@ int ucma_address_read(struct abi_cm_addr *to, const void *sockaddr, size_t len, 
 		to->family = 6;
 		to->port = ntohs(six.sin6_port);
 		to->scope = six.sin6_scope_id;
-		to->flow_label = ntohl(six.sin6_flowinfo) & FLOW_LABEL_MASK;
+		to->flow_label = ntohl(six.sin6_flowinfo) & IPV6_FLOWINFO_FLOWLABEL;
 		memcpy(to->ip, &six.sin6_addr, 16);
 		return 0;
 	default: /* AF_IB addresses InfiniBand ports */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The wheel beside a model that cannot be wrong: a plain array of deadlines. */
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,11 +21,18 @@
 
 static struct wheel w; /* 20 KiB */
 
+static struct wheel_timer *expire(uint64_t now)
+{
+	unsigned moves = UINT_MAX;
+
+	return wheel_expire(&w, now, &moves);
+}
+
 static void wheel_expire__empty(void **state)
 {
 	wheel_init(&w, WHEEL_TICK_SHIFT, START);
-	assert_null(wheel_expire(&w, START));
-	assert_null(wheel_expire(&w, START + 100 * HOUR));
+	assert_null(expire(START));
+	assert_null(expire(START + 100 * HOUR));
 	assert_true(wheel_deadline(&w) == WHEEL_NEVER);
 }
 
@@ -43,10 +51,10 @@ static void wheel_expire__precision(void **state)
 			wheel_timer_init(&t);
 			wheel_arm(&w, &t, start + delays[i]);
 			assert_true(wheel_armed(&t));
-			assert_null(wheel_expire(&w, start + delays[i] - 1));
-			assert_ptr_equal(wheel_expire(&w, start + delays[i] + TICK), &t);
+			assert_null(expire(start + delays[i] - 1));
+			assert_ptr_equal(expire(start + delays[i] + TICK), &t);
 			assert_false(wheel_armed(&t));
-			assert_null(wheel_expire(&w, start + delays[i] + TICK));
+			assert_null(expire(start + delays[i] + TICK));
 		}
 }
 
@@ -59,7 +67,7 @@ static void wheel_arm__in_the_past_is_due_at_once(void **state)
 	wheel_arm(&w, &t, 0);
 	assert_true(wheel_armed(&t));
 	assert_true(wheel_deadline(&w) <= START);
-	assert_ptr_equal(wheel_expire(&w, START), &t);
+	assert_ptr_equal(expire(START), &t);
 }
 
 static void wheel_arm__moves_an_armed_timer(void **state)
@@ -70,12 +78,12 @@ static void wheel_arm__moves_an_armed_timer(void **state)
 	wheel_timer_init(&t);
 	wheel_arm(&w, &t, START + SEC);
 	wheel_arm(&w, &t, START + 10 * US);
-	assert_ptr_equal(wheel_expire(&w, START + 12 * US), &t);
-	assert_null(wheel_expire(&w, START + HOUR));
+	assert_ptr_equal(expire(START + 12 * US), &t);
+	assert_null(expire(START + HOUR));
 	wheel_arm(&w, &t, START + 2 * HOUR);
 	wheel_arm(&w, &t, START + 3 * HOUR);
-	assert_null(wheel_expire(&w, START + 3 * HOUR - 1));
-	assert_ptr_equal(wheel_expire(&w, START + 3 * HOUR + TICK), &t);
+	assert_null(expire(START + 3 * HOUR - 1));
+	assert_ptr_equal(expire(START + 3 * HOUR + TICK), &t);
 }
 
 static void wheel_arm__never(void **state)
@@ -85,7 +93,7 @@ static void wheel_arm__never(void **state)
 	wheel_init(&w, WHEEL_TICK_SHIFT, START);
 	wheel_timer_init(&t);
 	wheel_arm(&w, &t, WHEEL_NEVER);
-	assert_null(wheel_expire(&w, START + 20 * TURN));
+	assert_null(expire(START + 20 * TURN));
 	assert_true(wheel_armed(&t));
 	wheel_cancel(&w, &t);
 	assert_true(wheel_deadline(&w) == WHEEL_NEVER);
@@ -102,15 +110,15 @@ static void wheel_cancel__waiting_expired_and_idle(void **state)
 	wheel_arm(&w, &a, START + MS);
 	wheel_arm(&w, &b, START + MS);
 	/* both are due; one is handed out, the other cancelled before it is */
-	assert_ptr_equal(wheel_expire(&w, START + SEC), &a);
+	assert_ptr_equal(expire(START + SEC), &a);
 	assert_true(wheel_armed(&b));
 	wheel_cancel(&w, &b);
 	wheel_cancel(&w, &b);
 	assert_false(wheel_armed(&b));
-	assert_null(wheel_expire(&w, START + SEC));
+	assert_null(expire(START + SEC));
 	wheel_arm(&w, &b, START + HOUR);
 	wheel_cancel(&w, &b);
-	assert_null(wheel_expire(&w, START + 2 * HOUR));
+	assert_null(expire(START + 2 * HOUR));
 	assert_true(wheel_deadline(&w) == WHEEL_NEVER);
 }
 
@@ -120,10 +128,10 @@ static void wheel_expire__clock_goes_back(void **state)
 
 	wheel_init(&w, WHEEL_TICK_SHIFT, START);
 	wheel_timer_init(&t);
-	assert_null(wheel_expire(&w, START + HOUR));
+	assert_null(expire(START + HOUR));
 	wheel_arm(&w, &t, START + HOUR + SEC);
-	assert_null(wheel_expire(&w, START));
-	assert_ptr_equal(wheel_expire(&w, START + HOUR + SEC + TICK), &t);
+	assert_null(expire(START));
+	assert_ptr_equal(expire(START + HOUR + SEC + TICK), &t);
 }
 
 /* From the last look to the deadline, and not when something is due or came later. */
@@ -136,19 +144,19 @@ static void wheel_pass__until_the_deadline(void **state)
 	wheel_timer_init(&b);
 	assert_true(wheel_pass(&w, START + TICK));
 	wheel_arm(&w, &a, START + SEC);
-	assert_null(wheel_expire(&w, START + SEC / 2));
+	assert_null(expire(START + SEC / 2));
 	assert_true(wheel_deadline(&w) > START + SEC / 2);
 	wheel_arm(&w, &b, START + SEC / 2 + 10 * US); /* sooner */
 	assert_false(wheel_pass(&w, START + SEC / 2 + 12 * US));
-	assert_ptr_equal(wheel_expire(&w, START + SEC / 2 + 12 * US), &b);
+	assert_ptr_equal(expire(START + SEC / 2 + 12 * US), &b);
 	wheel_arm(&w, &b, START); /* in the past */
 	assert_false(wheel_pass(&w, START + SEC / 2 + 12 * US));
-	assert_ptr_equal(wheel_expire(&w, START + SEC / 2 + 12 * US), &b);
-	assert_null(wheel_expire(&w, START + SEC / 2 + 12 * US));
+	assert_ptr_equal(expire(START + SEC / 2 + 12 * US), &b);
+	assert_null(expire(START + SEC / 2 + 12 * US));
 	assert_true(wheel_pass(&w, wheel_deadline(&w) - 1));
 	assert_false(wheel_pass(&w, wheel_deadline(&w)));
-	assert_ptr_equal(wheel_expire(&w, START + SEC + TICK), &a);
-	assert_null(wheel_expire(&w, START + SEC + TICK));
+	assert_ptr_equal(expire(START + SEC + TICK), &a);
+	assert_null(expire(START + SEC + TICK));
 	assert_true(wheel_pass(&w, START + HOUR));
 }
 
@@ -162,7 +170,7 @@ static void wheel_pass__deadlines_are_of_the_future(void **state)
 	wheel_timer_init(&a);
 	wheel_timer_init(&b);
 	wheel_arm(&w, &a, START + HOUR);
-	assert_null(wheel_expire(&w, START));
+	assert_null(expire(START));
 	assert_true(wheel_pass(&w, START + SEC));
 	wheel_arm(&w, &b, START + SEC + 10 * TICK);
 	assert_true(wheel_deadline(&w) > START + SEC);
@@ -185,7 +193,7 @@ static void wheel_deadline__leads_to_the_timer(void **state)
 		wheel_arm(&w, &t, when);
 		do {
 			now = wheel_deadline(&w);
-			fired = wheel_expire(&w, now);
+			fired = expire(now);
 			wakes++;
 		} while (!fired && wakes < 100);
 		assert_ptr_equal(fired, &t);
@@ -279,7 +287,7 @@ static void run_model(uint64_t seed, uint64_t now)
 		}
 		/* mostly small steps, now and then a jump over hours or days; at times none */
 		now += random_below(&r, 10) ? random_delay(&r) >> 16 : random_delay(&r);
-		while ((t = wheel_expire(&w, now))) {
+		while ((t = expire(now))) {
 			check_fired(t, now);
 			/* handlers arm and cancel while others are still due */
 			if (!random_below(&r, 3)) {
@@ -317,7 +325,7 @@ static void wheel_expire__in_order(void **state)
 		m[i].when = START + TICK + random_delay(&r);
 		wheel_arm(&w, &m[i].t, m[i].when);
 	}
-	while ((t = wheel_expire(&w, START + 100 * TURN))) {
+	while ((t = expire(START + 100 * TURN))) {
 		assert_true(t->due >= last);
 		last = t->due;
 		fired++;
@@ -326,7 +334,7 @@ static void wheel_expire__in_order(void **state)
 }
 
 /* A slot of thousands is moved in portions; what is cancelled meanwhile does not fire. */
-static void wheel_expire_some__moves_in_portions(void **state)
+static void wheel_expire__moves_in_portions(void **state)
 {
 	const unsigned portion = 16;
 	unsigned fired = 0, calls = 0;
@@ -338,7 +346,7 @@ static void wheel_expire_some__moves_in_portions(void **state)
 	}
 	for (; fired < TIMERS - 1 && calls < 100 * TIMERS; calls++) {
 		unsigned moves = portion;
-		struct wheel_timer *t = wheel_expire_some(&w, START + 100 * SEC, &moves);
+		struct wheel_timer *t = wheel_expire(&w, START + 100 * SEC, &moves);
 
 		fired += t != NULL;
 		assert_true(t || !moves);
@@ -349,7 +357,7 @@ static void wheel_expire_some__moves_in_portions(void **state)
 			wheel_cancel(&w, &m[TIMERS - 1].t);
 	}
 	assert_int_equal(fired, TIMERS - 1);
-	assert_null(wheel_expire(&w, START + HOUR));
+	assert_null(expire(START + HOUR));
 	assert_true(wheel_deadline(&w) == WHEEL_NEVER);
 }
 
@@ -368,7 +376,7 @@ int main(void)
 		cmocka_unit_test(wheel_expire__in_order),
 		cmocka_unit_test(wheel_pass__until_the_deadline),
 		cmocka_unit_test(wheel_pass__deadlines_are_of_the_future),
-		cmocka_unit_test(wheel_expire_some__moves_in_portions),
+		cmocka_unit_test(wheel_expire__moves_in_portions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

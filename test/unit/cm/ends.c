@@ -134,7 +134,8 @@ void ends_run(struct ends *net, uint64_t when)
 			continue;
 		}
 		for (unsigned i = 0; i < ENDS; i++)
-			cm_expire(net->end[i].cm, net->now);
+			while (!cm_expire(net->end[i].cm, net->now, 64))
+				;
 	}
 	net->now = when != WHEEL_NEVER && when > net->now ? when : net->now;
 }

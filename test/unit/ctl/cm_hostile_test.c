@@ -117,9 +117,10 @@ static void request__partition(void **state)
 static void request__qp_type(void **state)
 {
 	static const struct {
-		uint8_t space, transport;
-	} rows[] = {
-		{0x06, CM_TRANSPORT_UC}, {0x06, CM_TRANSPORT_EXTENDED}, {0x11, CM_TRANSPORT_RC}};
+		uint16_t space;
+		uint8_t transport;
+	} rows[] = {{ABI_CM_PS_TCP, CM_TRANSPORT_UC}, {ABI_CM_PS_TCP, CM_TRANSPORT_EXTENDED},
+		{ABI_CM_PS_UDP, CM_TRANSPORT_RC}};
 	struct world *w = *state;
 	struct program p;
 	struct abi_cm_event e;
@@ -134,7 +135,7 @@ static void request__qp_type(void **state)
 	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
 		cm_put(template, CM_F_REQ_TRANSPORT, rows[i].transport);
 		cm_put(template, CM_F_REQ_EXTENDED, rows[i].transport == CM_TRANSPORT_EXTENDED);
-		flood_to(w, 0, i, cma_service_id(rows[i].space, 7001));
+		flood_to(w, 0, i, (uint64_t)rows[i].space << 16 | 7001);
 		assert_int_equal(world_refused(w, CM_REJ_CONSUMER), i + 1);
 		assert_false(program_event(&p, &e));
 	}

@@ -192,7 +192,8 @@ void world_pass(struct world *w, uint64_t ms)
 	do {
 		w->now = RTE_MIN(end, w->now + 500 * MS);
 		world_poll(w);
-		cm_expire(w->peer, w->now);
+		while (!cm_expire(w->peer, w->now, CM_STEP))
+			;
 		world_run(w);
 	} while (w->now < end);
 }

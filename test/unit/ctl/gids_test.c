@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "abi_ctl.h"
 #include "headers.h"
 #include "net/gids.h"
 #include "text/sentence.h"

@@ -12,6 +12,7 @@
 #include "cause.h"
 #include "config/ctl_parts.h"
 #include "daemon.h"
+#include "diagnose/diagnose.h"
 #include "diagnose/diagnosis.h"
 #include "drop_log.h"
 #include "headers.h"

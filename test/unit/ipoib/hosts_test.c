@@ -272,7 +272,7 @@ static void probe__of_others_is_no_claim(void **state)
 	assert_true(host_datagram(&l, 0, one, true, p, len));
 	assert_int_equal(ipoib_neighs(l.host[0].s), 1);
 	for (uint32_t i = 0; i < NEIGH_MAX; i++)
-		assert_int_equal(ipoib_neigh(l.host[0].s, i)->nip6, 0);
+		assert_int_equal(host_neigh(&l, 0, i)->nip6, 0);
 	source[15] ^= 1; /* another address */
 	nd_solicit(p + IPOIB_HLEN, source, target, one);
 	assert_true(host_datagram(&l, 0, one, true, p, len));

@@ -281,9 +281,9 @@ static void arp__target_is_a_group(void **state)
 
 	host_arp(&l, 0, 1);
 	for (uint32_t i = 0; i < NEIGH_MAX; i++)
-		if (ipoib_neigh(l.host[0].s, i)->group) {
-			memcpy(group.gid, ipoib_neigh(l.host[0].s, i)->addr.gid, 16);
-			memset(((struct neigh *)ipoib_neigh(l.host[0].s, i))->mac, 0xEE, 6);
+		if (host_neigh(&l, 0, i)->group) {
+			memcpy(group.gid, host_neigh(&l, 0, i)->addr.gid, 16);
+			memset(host_neigh(&l, 0, i)->mac, 0xEE, 6);
 		}
 	assert_int_equal(group.gid[0], 0xFF);
 	assert_memory_equal(about(IPOIB_ARP, 2, 2, &group, &a), unknown, 6);
@@ -301,7 +301,7 @@ static void rarp__request(void **state)
 	assert_int_equal(get_be16(l.host[0].last + 12), IPOIB_RARP);
 	assert_int_equal(a.op, ARP_RARP_REQUEST);
 	for (uint32_t i = 0; i < NEIGH_MAX; i++)
-		assert_int_equal(ipoib_neigh(l.host[0].s, i)->nip4, 0);
+		assert_int_equal(host_neigh(&l, 0, i)->nip4, 0);
 	assert_int_equal(ipoib_neighs(l.host[0].s), 1); /* the answer has somewhere to go */
 	peer.qpn = 0x777; /* it restarts with the same undefined address: nothing to learn from */
 	l.host[1].cfg.own = peer;
@@ -651,7 +651,7 @@ static void from_kernel__groups(void **state)
 	assert_int_equal(tx.len, IPOIB_HLEN + 20);
 	assert_int_equal(get_be32(tx.at), IPOIB_IP4 << 16);
 	inet_pton(AF_INET6, "ff12:401b:8001::ffff:ffff", mgid);
-	assert_memory_equal(ipoib_neigh(l.host[0].s, tx.dest)->addr.gid, mgid, 16);
+	assert_memory_equal(host_neigh(&l, 0, tx.dest)->addr.gid, mgid, 16);
 }
 
 /* --- packets that wait ------------------------------------------------------------------------ */

@@ -9,6 +9,7 @@
 #include "arp.h"
 #include "bits.h"
 #include "inet.h"
+#include "ipoib_impl.h"
 #include "link.h"
 #include "nd.h"
 
@@ -209,10 +210,15 @@ static bool is_lost(struct link *l)
 	return (l->random >> 16) % 100 < l->loss;
 }
 
+struct neigh *host_neigh(const struct link *l, unsigned i, uint32_t place)
+{
+	return &l->host[i].s->table.entry[place];
+}
+
 /* Whom the handle of destination @p dest leads to, as rocid's would: by the GID. */
 static void deliver(struct link *l, unsigned from, const struct ipoib_tx *tx)
 {
-	const struct neigh *to = ipoib_neigh(l->host[from].s, tx->dest);
+	const struct neigh *to = host_neigh(l, from, tx->dest);
 	uint8_t copy[ROOM];
 	uint32_t len = tx->len;
 

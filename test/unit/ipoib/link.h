@@ -64,6 +64,9 @@ bool host_datagram(struct link *l, unsigned i, const struct ipoib_addr *from, bo
 /* Lets time pass, and whatever is due happen. */
 void link_run(struct link *l, uint64_t ns);
 
+/* A place of its table of neighbours, below NEIGH_MAX. */
+struct neigh *host_neigh(const struct link *l, unsigned i, uint32_t place);
+
 uint64_t host_count(const struct link *l, unsigned i, enum ipoib_count c);
 
 #endif

@@ -150,15 +150,24 @@ static void srq_limit_reached__looks_anew(void **state)
 	assert_true(srq_limit_reached(&srq));
 }
 
+static void copy_all(const struct srq_ring *to, const struct srq_ring *from)
+{
+	struct srq_move m;
+
+	srq_move_begin(&m, &srq, to->depth);
+	while (srq_move_some(&m, &srq, to, from, to->depth))
+		;
+}
+
 /* proves SRQ-05: what waits goes along, with the marks of the other depth, a wrong one too. */
-static void srq_copy__same_order(void **state)
+static void srq_move__same_order(void **state)
 {
 	for (uint32_t i = 0; i < DEPTH + 3; i++) {
 		put(&ring, i);
 		if (i < 5)
 			assert_taken(i);
 	}
-	srq_copy(&srq, &deep, &ring);
+	copy_all(&deep, &ring);
 	atomic_store(&srq.ring, &deep);
 	for (uint32_t i = DEPTH + 3; i < DEEPER; i++)
 		put(&deep, i);
@@ -167,26 +176,26 @@ static void srq_copy__same_order(void **state)
 	assert_int_equal(srq_take(&srq, &copy), SRQ_EMPTY);
 	for (uint32_t i = 0; i < 4; i++)
 		put(&deep, 100 + i);
-	srq_copy(&srq, &ring, &deep); /* and back */
+	copy_all(&ring, &deep); /* and back */
 	atomic_store(&srq.ring, &ring);
 	for (uint32_t i = 0; i < 4; i++)
 		assert_taken(100 + i);
 	put(&ring, 7);
 	entries[(posted - 1) & (DEPTH - 1)].ctl ^= ABI_WQE_PHASE;
-	srq_copy(&srq, &deep, &ring);
+	copy_all(&deep, &ring);
 	atomic_store(&srq.ring, &deep);
 	assert_int_equal(srq_take(&srq, &copy), SRQ_BROKEN);
 }
 
 /* proves SRQ-08: what was never posted to the new ring is not there, whichever lap its head is in.
  */
-static void srq_copy__free_places(void **state)
+static void srq_move__free_places(void **state)
 {
 	for (uint32_t i = 0; i < 3 * DEPTH; i++) {
 		put(&ring, i);
 		assert_taken(i);
 		memset(deeper, 0, sizeof(deeper));
-		srq_copy(&srq, &deep, &ring);
+		copy_all(&deep, &ring);
 		for (uint32_t k = posted; k != posted + DEEPER; k++)
 			assert_int_not_equal(
 				deeper[k & (DEEPER - 1)].ctl & ABI_WQE_PHASE, abi_phase(k, DEEPER));
@@ -196,7 +205,7 @@ static void srq_copy__free_places(void **state)
 		put(&ring, i);
 		assert_taken(i);
 	}
-	srq_copy(&srq, &deep, &ring); /* its head is in a lap whose mark is 0 */
+	copy_all(&deep, &ring); /* its head is in a lap whose mark is 0 */
 	atomic_store(&srq.ring, &deep);
 	atomic_store(&shared.producer, posted + 1);
 	assert_int_equal(srq_take(&srq, &copy), SRQ_BROKEN);
@@ -364,8 +373,8 @@ int main(void)
 		cmocka_unit_test_setup(srq_take__wild_index, setup),
 		cmocka_unit_test_setup(srq_limit_reached__once, setup),
 		cmocka_unit_test_setup(srq_limit_reached__looks_anew, setup),
-		cmocka_unit_test_setup(srq_copy__same_order, setup),
-		cmocka_unit_test_setup(srq_copy__free_places, setup),
+		cmocka_unit_test_setup(srq_move__same_order, setup),
+		cmocka_unit_test_setup(srq_move__free_places, setup),
 		cmocka_unit_test_setup(srq_move_some__taken_meanwhile, setup),
 		cmocka_unit_test_setup(srq_take__several_workers, setup),
 		cmocka_unit_test_setup(srq_limit_reached__two_workers, setup),
