@@ -48,7 +48,7 @@ test:
 	@MAKE='$(MAKE)' test/tier packages-test packages-arm64 check buildtypes +compiled functional =compiled \
 		sanitize arm64 mutants interop
 
-# What later parts compile, and the image of the guest: beside tests that wait.
+# What later parts compile, and the image of the guest: beside tests that wait. After `check`, which builds $(BUILD).
 compiled: $(BUILD)-asan/build.ninja $(BUILD)-arm64/build.ninja
 	ninja -C $(BUILD)-asan
 	ninja -C $(BUILD)-arm64
@@ -144,10 +144,11 @@ soak-golden: $(BUILD)/with-tests
 soak-functional: $(BUILD)/with-tests
 	ninja -C $(BUILD)
 	$(MESON_TEST) -C $(BUILD) --timeout-multiplier 4 --suite soak
+	$(BUILD)/test/unit/client/client_arm_test 5000000
 	KILLS=10000 HOSTILE_EFFORT=50 LIFETIMES_CYCLES=100000 CLIENTS=3000 MPI_EFFORT=3 COPIED=100000000 CONNECTIONS=10000 QPERF=12 MARKS=2 \
-	STORM_ROUNDS=3000 SETUPS=6000 RESTARTS=50 SIZES=all BENCH=all $(MESON_TEST) -C $(BUILD) --timeout-multiplier 100 \
+	STORM_ROUNDS=3000 RACE_ROUNDS=300 SETUPS=6000 RESTARTS=50 SIZES=all BENCH=all $(MESON_TEST) -C $(BUILD) --timeout-multiplier 100 \
 		kill_loop hostile lifetimes bottleneck bench verbs_programs verbs_cm_storm verbs_rdmacm verbs_mpi verbs_lives verbs_deaths \
-		'memory_storm rocid' 'memory_storm user' 'memory_storm nobody container' \
+		'memory_race rocid' 'memory_race user' 'memory_race container' 'memory_storm rocid' 'memory_storm user' 'memory_storm nobody container' \
 		'memory_storm nobody container alone'
 
 soak-interop: $(BUILD)/with-tests

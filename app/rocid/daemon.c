@@ -10,6 +10,7 @@
 #include "exception.h"
 #include "gsoport.h"
 #include "inbox.h"
+#include "interrupts.h"
 #include "option_links.h"
 #include "packet.h"
 #include "refuse.h"
@@ -433,6 +434,7 @@ int daemon_up(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
 void daemon_down(struct daemon *d)
 {
 	ctl_destroy(d->ctl);
+	interrupts_stop();
 	for (uint32_t i = 0; i < d->nports; i++) {
 		struct daemon_port *p = &d->port[i];
 

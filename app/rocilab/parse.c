@@ -128,7 +128,7 @@ static const struct statement {
 	{"verify", on_verify, "verify quick|full",
 		"'rocilab verify' runs it, with --quick or without"},
 	{"topology", on_topology, "topology NAME rate=40G delay=1us [KEY=VALUE ...]",
-		"the network, and rate and delay of each cable; the topologies are"},
+		"the network, and rate and delay of each cable; the topologies:"},
 	{"switch", on_switch, "switch mark=egress|ingress kmin=5K kmax=200K pmax=1% buffer=0",
 		"RED of each port, and the size of its queue in bytes; 0: unlimited"},
 	{"switch", on_switch, "switch shared=12M alpha=1 xoff=100K xon=90K headroom=0",
@@ -140,7 +140,7 @@ static const struct statement {
 		"that "
 		"leave together"},
 	{"cc", on_cc, "cc ALGORITHM|off [profile=NAME] [PARAMETER=VALUE ...]",
-		"congestion control of all hosts; the algorithms are"},
+		"congestion control of all hosts; the algorithms:"},
 	{"fault", on_fault, "fault cnp|ack|data loss=50% duplicate=1% delay=1ms late=10%",
 		"frames of hosts that are lost, arrive twice, or arrive late"},
 	{"seed", on_seed, "seed 1", "the seed of all random choices"},

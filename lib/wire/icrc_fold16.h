@@ -116,8 +116,8 @@ static ALWAYS_INLINE vec128 fold_blocks(vec128 x, struct stream *s, size_t len)
 	return x;
 }
 
-/* The odd bytes and the first block, and all other blocks that the mask may reach; leaves the
- * remaining length in *len, which is at least BLOCK. */
+/* The odd bytes and the first block, and all other blocks that the mask may reach. *len, at least
+ * BLOCK, becomes the length that remains. */
 static ALWAYS_INLINE vec128 fold_first(uint32_t state, struct stream *s, size_t *len)
 {
 	const vec128 k128 = FOLD_BY(128);

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <inttypes.h>
-#include <semaphore.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <rte_alarm.h>
 #include <rte_bus.h>
 #include <rte_dev.h>
 #include <rte_devargs.h>
@@ -387,54 +385,10 @@ void port_set_groups(struct dataplane *dp, uint32_t index, uint8_t (*mac)[6], ui
 	}
 }
 
-static void close_device(uint16_t ethdev)
-{
-	rte_eth_dev_stop(ethdev);
-	rte_eth_dev_close(ethdev);
-}
-
-struct errand {
-	uint16_t ethdev; /* to close, or RTE_MAX_ETHPORTS */
-	sem_t done;
-};
-
-static void run_errand(void *arg)
-{
-	struct errand *e = arg;
-
-	if (e->ethdev != RTE_MAX_ETHPORTS)
-		close_device(e->ethdev);
-	sem_post(&e->done);
-}
-
-/* Closes a device, if there is one, in EAL's interrupt thread, which also runs alarms. */
-static void close_in_interrupt_thread(uint16_t ethdev)
-{
-	struct errand e = {.ethdev = ethdev};
-
-	sem_init(&e.done, 0, 0);
-	if (rte_eal_alarm_set(1, run_errand, &e))
-		run_errand(&e);
-	while (sem_wait(&e.done) && errno == EINTR)
-		;
-	sem_destroy(&e.done);
-}
-
-/* DPDK's memif frees what its handler of control messages uses, and EAL's interrupt thread may be
- * in that handler, because the peer ends, too. So that thread closes the port. It may hold another
- * event of the same descriptor until it has run a second alarm. */
-static void close_memif(uint16_t ethdev)
-{
-	close_in_interrupt_thread(ethdev);
-	close_in_interrupt_thread(RTE_MAX_ETHPORTS);
-}
-
 void port_close(struct dataplane *dp, uint32_t index)
 {
-	if (dp->worker[0]->port[index].fragile)
-		close_memif(dp->ethdev[index]);
-	else
-		close_device(dp->ethdev[index]);
+	rte_eth_dev_stop(dp->ethdev[index]);
+	rte_eth_dev_close(dp->ethdev[index]);
 	dp->ethdev[index] = RTE_MAX_ETHPORTS; /* another port may soon get its number */
 	dp->allmulti[index] = false;
 }

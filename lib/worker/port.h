@@ -80,7 +80,7 @@ int port_stats(const struct dataplane *dp, uint32_t index, struct rte_eth_stats 
 struct rte_mempool *port_pool(const struct dataplane *dp, uint16_t queue);
 
 /** Stops and closes what port_open() opened; the workers have stopped, or port_close_live() was
- * called. Control thread; waits for EAL's interrupt thread, so not from a handler or an alarm. */
+ * called. */
 void port_close(struct dataplane *dp, uint32_t index);
 
 /**

@@ -146,8 +146,8 @@ def kill_large(holder, daemon, survivor):
 
 
 def main():
-    rocid, victim, survivor_binary, widow, holder = sys.argv[1:]
-    kills = int(os.environ.get('KILLS', 300))
+    rocid, victim, survivor_binary, widow, holder, usual = sys.argv[1:]
+    kills = int(os.environ.get('KILLS', usual))
     seed = int(os.environ.get('SEED', 20261))
     print(f'KILLS={kills} SEED={seed}', flush=True)
     rnd = random.Random(seed)

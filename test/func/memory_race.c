@@ -428,23 +428,24 @@ static void all_at_once(unsigned seconds)
 
 int main(int argc, char **argv)
 {
-	const char *means = getenv("ROCI_WRITERS");
+	const char *means = getenv("ROCI_WRITERS"), *count = getenv("RACE_ROUNDS");
+	unsigned rounds = count ? (unsigned)atoi(count) : 30;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	user_mode = means && !strcmp(means, "user");
 	peer_open(e, argv[1], MB);
 	printf("writers\n");
-	no_write_is_lost(argc > 2 ? 300 : 30);
+	no_write_is_lost(rounds);
 	printf("system calls\n");
-	no_read_is_lost(argc > 2 ? 300 : 30);
+	no_read_is_lost(rounds);
 	printf("handlers\n");
-	handlers_with_threads(argc > 2 ? 1000 : 100);
+	handlers_with_threads(rounds * 3);
 	printf("children\n");
-	children_have_their_own(argc > 2 ? 200 : 50, false);
-	children_have_their_own(argc > 2 ? 200 : 50, true);
+	children_have_their_own(rounds * 3 / 2, false);
+	children_have_their_own(rounds * 3 / 2, true);
 	printf("all at once\n");
 	fflush(stdout);
-	all_at_once(argc > 2 ? 60 : 5);
+	all_at_once(rounds / 6);
 	pair_close(e);
 	return 0;
 }

@@ -31,9 +31,9 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 CTL = ROOT / 'lib/ctl'
 ROOM_MAX = 32   # sources and headers: beyond it nobody finds anything
 DIRECT_MAX, TOTAL_MAX = 8, 15    # how many headers of ours one may include: itself, and with theirs
-SEEN_MAX = 14.5   # how many of them a source sees, on average
+SEEN_MAX = 14.2   # how many of them a source sees, on average
 # Folder -> how many of its modules may include each other in a circle; elsewhere none may.
-CIRCLES = {'lib/core': 32, 'app/console': 2, 'app/rocid': 2, 'app/rocilab': 4, 'app/rociperf': 3}
+CIRCLES = {'lib/core': 29, 'app/console': 2, 'app/rocid': 2, 'app/rocilab': 4, 'app/rociperf': 3}
 
 
 def flags(build):

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * CQ-03 to CQ-06 under stress: two workers (their real core, one a lane), libroci's real polling
- * and arming, and a third thread that resizes the queue all the time. Millions of cycles:
+ * and arming, and a third thread that resizes the queue all the time. Hundreds of thousands of
+ * cycles:
  *
  *     1. the workers are allowed some completions, and begin to write them
  *     2. meanwhile the program arms, once or twice, polls, and sleeps if it finds nothing; it is

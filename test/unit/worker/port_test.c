@@ -9,7 +9,6 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include <rte_dev.h>
-#include <rte_interrupts.h>
 #include "eal_test.h"
 #include "patience.h"
 #include "rig.h"
@@ -125,54 +124,6 @@ static void port_open__memif_needs_as_many_queues_as_its_peer(void **state)
 	assert_int_equal(info.rx_queues, 2);
 	port_close(dp, 0);
 	rte_eal_hotplug_remove("vdev", "net_memif0");
-}
-
-static bool link_is_up(uint16_t ethdev)
-{
-	struct rte_eth_link link = {0};
-
-	return !rte_eth_link_get_nowait(ethdev, &link) && link.link_status;
-}
-
-static int note_thread(uint16_t ethdev, enum rte_eth_event_type type, void *param, void *ret_param)
-{
-	*(int *)param += rte_thread_is_intr();
-	return 0;
-}
-
-/* A side that closes tells the other, whose control messages EAL's interrupt thread handles: only
- * there the port may be closed. */
-static void port_close__memif_while_its_peer_ends(void **state)
-{
-	static const char *const name[] = {"net_memif0", "net_memif1"};
-	static const char *const role[] = {"server", "client"};
-	struct port_info info[2];
-	char args[128];
-	int in_thread = 0;
-
-	rte_eth_dev_callback_register(RTE_ETH_ALL, RTE_ETH_EVENT_DESTROY, note_thread, &in_thread);
-	for (unsigned round = 0; round < 100; round++) {
-		for (unsigned i = 0; i < 2; i++) {
-			snprintf(args, sizeof(args), "role=%s,socket=rocid-unit-end%d-%u", role[i],
-				(int)getpid(), round);
-			assert_int_equal(open_vdev(name[i], args, 1500, &info[i]), 0);
-		}
-		WAIT_UNTIL(link_is_up(info[0].ethdev) && link_is_up(info[1].ethdev));
-		port_close(dp, 0);
-		/* The other hears of it sooner or later in its own end. */
-		for (volatile unsigned n = round * 7919 % 20000; n; n--)
-			;
-		/* The other hears of it sooner or later in its own end. */
-		for (volatile unsigned n = round * 7919 % 20000; n; n--)
-			;
-		dp->ethdev[0] = info[0].ethdev;
-		port_close(dp, 0);
-		for (unsigned i = 0; i < 2; i++)
-			rte_eal_hotplug_remove("vdev", name[i]);
-	}
-	rte_eth_dev_callback_unregister(
-		RTE_ETH_ALL, RTE_ETH_EVENT_DESTROY, note_thread, &in_thread);
-	assert_int_equal(in_thread, 200);
 }
 
 static void port_open__netdev_decides_its_mtu(void **state)
@@ -338,7 +289,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(port_open__an_mtu_that_the_buffers_hold, up, down),
 		cmocka_unit_test_setup_teardown(
 			port_open__memif_takes_an_mtu_that_its_buffers_hold, up, down),
-		cmocka_unit_test_setup_teardown(port_close__memif_while_its_peer_ends, up, down),
 		cmocka_unit_test_setup_teardown(port_open__netdev_decides_its_mtu, up, down),
 		cmocka_unit_test_setup_teardown(port_open__too_few_queues, up_two, down),
 		cmocka_unit_test_setup_teardown(
