@@ -8,8 +8,8 @@
 
 /**
  * From now on EAL's interrupt thread runs no handler and no alarm, until the process ends. To be
- * called before ports are closed: DPDK's memif frees what its handlers use, and leaves its freed
- * listener among the sources that the thread looks through at each event. Main thread.
+ * called before ports are closed: DPDK's memif frees what a handler of that thread may be using,
+ * and leaves its listener registered, in memory that rte_eal_cleanup() unmaps. Main thread.
  */
 void interrupts_stop(void);
 
