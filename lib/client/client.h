@@ -196,7 +196,7 @@ struct qp {
 	uint32_t max_inline;
 	bool sq_sig_all;
 	bool datagram;		/* UD, GSI */
-	bool plain;		/* RC or UC with room for an SGE: post.c has a fast path */
+	uint8_t plain;		/* a bit per opcode that post.c has a fast path for */
 	_Atomic uint32_t state; /* enum roci_qp_state after our last modify or query */
 	pthread_mutex_t modify_lock;
 	struct roci_qp_cap cap;

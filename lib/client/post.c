@@ -390,8 +390,8 @@ static int may_post(const struct qp *qp, uint32_t first)
 	return 0;
 }
 
-/* Fast path for SENDs and WRITEs of one SGE, which most requests are. Makes all checks at once, and
- * writes the entry without examining the opcode again.
+/* Fast path for SENDs, WRITEs and READs of one SGE, which most requests are. Makes all checks at
+ * once, and writes the entry without examining the opcode again.
  * @return false if @p wr is of another kind or invalid, or there may be no room: take the slow
  * path. */
 static ALWAYS_INLINE bool post_plain(struct qp *qp, const struct roci_send_wr *wr)
@@ -401,15 +401,15 @@ static ALWAYS_INLINE bool post_plain(struct qp *qp, const struct roci_send_wr *w
 	unsigned op = (unsigned)wr->opcode;
 	struct abi_wqe *w;
 
-	_Static_assert(ROCI_WR_RDMA_WRITE == 0 && ROCI_WR_SEND == 2, "one bit tells them apart");
-	if ((op & ~(unsigned)ROCI_WR_SEND) | ((unsigned)wr->num_sge ^ 1) |
-		(wr->send_flags & ~flags) | !qp->plain)
+	if (op > ROCI_WR_RDMA_READ || !(qp->plain >> op & 1))
+		return false;
+	if (((unsigned)wr->num_sge ^ 1) | (wr->send_flags & ~flags))
 		return false;
 	if (wr->sg_list->length > MESSAGE_MAX || q->producer - q->tail >= q->depth)
 		return false;
 	w = entry(q, q->producer);
 	w->wr_id = wr->wr_id;
-	if (op == ROCI_WR_RDMA_WRITE) {
+	if (op != ROCI_WR_SEND) {
 		w->remote_addr = wr->wr.rdma.remote_addr;
 		w->rkey = wr->wr.rdma.rkey;
 	}

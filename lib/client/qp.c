@@ -187,6 +187,18 @@ static int check_init(const struct roci_pd *pd, const struct roci_qp_init_attr *
 	return 0;
 }
 
+/* The opcodes of @p type, a bit each, that are plain where a request may have an SGE. */
+static uint8_t plain_ops(enum roci_qp_type type, uint32_t max_sge)
+{
+	uint8_t both = 1u << ROCI_WR_SEND | 1u << ROCI_WR_RDMA_WRITE;
+
+	if (!max_sge)
+		return 0;
+	if (type == ROCI_QPT_RC)
+		return both | 1u << ROCI_WR_RDMA_READ;
+	return type == ROCI_QPT_UC ? both : 0;
+}
+
 static int create_qp(struct roci_pd *pd, const struct roci_qp_init_attr *a, struct qp *qp)
 {
 	struct context *ctx = context_of(pd->context);
@@ -222,7 +234,7 @@ static int create_qp(struct roci_pd *pd, const struct roci_qp_init_attr *a, stru
 	err = make_qp(ctx, qp, &body);
 	if (err)
 		return err;
-	qp->plain = qp->sq.max_sge && (a->qp_type == ROCI_QPT_RC || a->qp_type == ROCI_QPT_UC);
+	qp->plain = plain_ops(a->qp_type, qp->sq.max_sge);
 	err = enter(ctx, qp);
 	if (err)
 		call_destroy(ctx, ABI_DESTROY_QP, qp->handle);

@@ -703,7 +703,11 @@ unsigned requester_tx(struct core *c, struct qp *qp, struct txd out[], unsigned 
 	if (requester_waits_for_bell(qp))
 		return 0;
 	got = requester_run(c, qp, out, n, now);
-	while (got < n && requester_next(c, qp, &out[got], now))
+	while (got < n && requester_next(c, qp, &out[got], now)) {
 		got++;
+		/* A READ that had to wait for others is in front of a run. */
+		if (qp->req.cur == qp->req.fetched)
+			got += requester_run(c, qp, &out[got], n - got, now);
+	}
 	return got;
 }

@@ -3,8 +3,9 @@
  * The fast path of the requester. Most requests that are posted to a QP in RTS without
  * retransmissions are SENDs and WRITEs of one SGE that fit into a packet. A run of them is taken
  * and built in one loop: what is the same for all of them is checked once, each key is looked up
- * once, and the cursor, the window and the timer move once. Any other WQE ends the run and is left
- * in the queue: requester.c decides about it, as if there were no runs.
+ * once, and the cursor, the window and the timer move once. READs whose responses are one packet
+ * each go in runs, too. Any other WQE ends the run and is left in the queue: requester.c decides
+ * about it, as if there were no runs.
  */
 #include "core.h"
 #include "mr.h"
@@ -20,6 +21,10 @@
 	(ABI_WQE_PHASE | ABI_WQE_SIGNALED | ABI_WQE_SOLICITED | \
 		ABI_WQE_CTL(ABI_WR_RDMA_WRITE ^ ABI_WR_SEND, 0, 0))
 #define PLAIN ABI_WQE_CTL(ABI_WR_RDMA_WRITE &ABI_WR_SEND, 1, 0)
+
+/* As these, for READs. */
+#define READ_FREE (ABI_WQE_PHASE | ABI_WQE_SIGNALED | ABI_WQE_SOLICITED)
+#define READ	  ABI_WQE_CTL(ABI_WR_RDMA_READ, 1, 0)
 
 _Static_assert(((ABI_WR_RDMA_WRITE ^ ABI_WR_SEND) & ((ABI_WR_RDMA_WRITE ^ ABI_WR_SEND) - 1)) == 0,
 	"one bit tells SEND from WRITE");
@@ -55,8 +60,8 @@ static unsigned run_room(const struct core *c, const struct qp *qp, unsigned n)
 }
 
 /* The private WQE, as requester.c makes it: it may be sent again. */
-static ALWAYS_INLINE void keep(
-	struct send_wqe *w, const struct abi_wqe *e, uint32_t psn, uint32_t ssn, bool send)
+static ALWAYS_INLINE void keep(struct send_wqe *w, const struct abi_wqe *e, uint32_t psn,
+	uint32_t ssn, enum abi_wr_opcode opcode, uint8_t flags)
 {
 	w->wr_id = e->wr_id;
 	w->remote_addr = e->remote_addr;
@@ -65,8 +70,8 @@ static ALWAYS_INLINE void keep(
 	w->length = e->sge[0].length;
 	w->first_psn = psn;
 	w->last_psn = psn;
-	w->opcode = send ? ABI_WR_SEND : ABI_WR_RDMA_WRITE;
-	w->flags = (uint8_t)((e->ctl & ABI_WQE_FLAGS) | (send ? WQE_TAKES_RECV : 0));
+	w->opcode = (uint8_t)opcode;
+	w->flags = (uint8_t)((e->ctl & ABI_WQE_FLAGS) | flags);
 	w->status = 0;
 	w->num_sge = 1;
 	w->ssn = ssn;
@@ -86,49 +91,78 @@ static ALWAYS_INLINE void build(struct core *c, struct qp *qp, struct send_wqe *
 	packet_payload(t, payload, w->length, wqe_sge(w)[0].lkey);
 }
 
-/* Takes the next entry if it is plain and fits into a packet.  @return false when it is not, or
- * there is none. */
-static ALWAYS_INLINE bool take(struct core *c, struct qp *qp, struct txd *t, uint32_t index,
-	uint32_t psn, uint32_t ssn, uint32_t mtu)
+/* REQ-06. Without read_psn, which a READ of one packet has no use for (REQ-41). */
+static ALWAYS_INLINE void build_read(
+	struct core *c, struct qp *qp, struct send_wqe *w, struct txd *t)
+{
+	uint8_t *eth = packet_begin(&c->ip_id, qp, t, OP_READ_REQUEST, 0, true, w->first_psn, 0);
+
+	packet_reth(eth, w->remote_addr, w->rkey, w->length);
+}
+
+/* Copies the next entry.  @return false when there is none, or it is not one of @p plain whose
+ * payload fits into a packet. */
+static ALWAYS_INLINE bool copy(
+	const struct qp *qp, union entry *e, uint32_t plain, uint32_t free, uint32_t mtu)
 {
 	const volatile entry_part *shared = (const volatile entry_part *)ring_slot(&qp->sq);
-	struct send_wqe *w = qp_wqe(qp, index);
-	union entry e __attribute__((aligned(16)));
-	uint32_t len;
-	uint8_t *ptr;
 
 	if (!ring_ready(&qp->sq))
 		return false;
-	e.part[0] = shared[0];
-	e.part[1] = shared[1];
-	e.part[2] = shared[2];
-	len = e.wqe.sge[0].length;
-	if ((e.wqe.ctl & ~PLAIN_FREE) != PLAIN || !len || len > mtu)
+	e->part[0] = shared[0];
+	e->part[1] = shared[1];
+	e->part[2] = shared[2];
+	return (e->wqe.ctl & ~free) == plain && e->wqe.sge[0].length && e->wqe.sge[0].length <= mtu;
+}
+
+/* The memory of its SGE.  @return false when the key does not allow it (REQ-18). */
+static ALWAYS_INLINE bool resolve(
+	struct core *c, const struct qp *qp, const union entry *e, uint32_t access, uint8_t **ptr)
+{
+	const struct abi_sge *sge = &e->wqe.sge[0];
+
+	return mr_resolve(c->cfg.mrs, sge->lkey, qp->pd, access, sge->addr, sge->length, ptr) ==
+	       MR_OK;
+}
+
+/* Takes the next entry if it is plain and fits into a packet: a READ if @p read, else a SEND or a
+ * WRITE.  @return false when it is not, or there is none. */
+static ALWAYS_INLINE bool take(struct core *c, struct qp *qp, struct txd *t, uint32_t index,
+	uint32_t psn, uint32_t ssn, uint32_t mtu, bool read)
+{
+	struct send_wqe *w = qp_wqe(qp, index);
+	union entry e __attribute__((aligned(16)));
+	uint8_t *ptr;
+
+	if (!copy(qp, &e, read ? READ : PLAIN, read ? READ_FREE : PLAIN_FREE, mtu) ||
+		!resolve(c, qp, &e, read ? ABI_ACCESS_LOCAL_WRITE : 0, &ptr))
 		return false;
-	if (mr_resolve(c->cfg.mrs, e.wqe.sge[0].lkey, qp->pd, 0, e.wqe.sge[0].addr, len, &ptr) !=
-		MR_OK)
-		return false;
-	if (ABI_WQE_OPCODE(e.wqe.ctl) == ABI_WR_SEND) {
-		keep(w, &e.wqe, psn, ssn, true);
+	if (read) {
+		keep(w, &e.wqe, psn, ssn, ABI_WR_RDMA_READ, WQE_RESPONSE | WQE_FETCHES);
+		build_read(c, qp, w, t);
+	} else if (ABI_WQE_OPCODE(e.wqe.ctl) == ABI_WR_SEND) {
+		keep(w, &e.wqe, psn, ssn, ABI_WR_SEND, WQE_TAKES_RECV);
 		build(c, qp, w, t, ptr, true);
 	} else {
-		keep(w, &e.wqe, psn, ssn, false);
+		keep(w, &e.wqe, psn, ssn, ABI_WR_RDMA_WRITE, 0);
 		build(c, qp, w, t, ptr, false);
 	}
 	qp->sq.next++;
 	return true;
 }
 
-unsigned requester_run(struct core *c, struct qp *qp, struct txd out[], unsigned n, uint64_t now)
+/* A run of READs, or of SENDs and WRITEs, @p room at most. */
+static ALWAYS_INLINE unsigned run(
+	struct core *c, struct qp *qp, struct txd out[], unsigned room, uint64_t now, bool read)
 {
 	struct qp_req *r = &qp->req;
-	unsigned room = run_room(c, qp, n);
 	uint32_t index = r->fetched, psn = r->psn, ssn = seq24_add(r->ssn, 1);
 	uint32_t mtu = 1u << qp->mtu_shift;
 	unsigned got;
 
 	/* REQ-01, REQ-03, CRD-04: one PSN and one SSN for each. */
-	for (got = 0; got < room && take(c, qp, &out[got], index + got, psn, ssn, mtu); got++) {
+	for (got = 0; got < room && take(c, qp, &out[got], index + got, psn, ssn, mtu, read);
+		got++) {
 		psn = seq24_add(psn, 1);
 		ssn = seq24_add(ssn, 1);
 	}
@@ -137,11 +171,33 @@ unsigned requester_run(struct core *c, struct qp *qp, struct txd out[], unsigned
 	r->fetched += got;
 	r->cur += got;
 	r->sent += got;
+	r->rd_started += read ? got : 0;
 	r->psn = psn;
 	r->psn_new = psn;
 	r->psn_assign = psn;
 	r->ssn = seq24_add(r->ssn, got);
 	r->since_ackreq = 0;
 	timers_request_sent(c, qp, now);
+	return got;
+}
+
+/* No more READs are outstanding than the peer keeps (REQ-08). */
+static NOINLINE unsigned read_run(
+	struct core *c, struct qp *qp, struct txd out[], unsigned room, uint64_t now)
+{
+	uint32_t started = qp->req.rd_started - qp->comp.rd_done;
+	uint32_t most = qp->attr.max_rd_atomic;
+	uint32_t left = started < most ? most - started : 0;
+
+	return run(c, qp, out, room < left ? room : left, now, true);
+}
+
+unsigned requester_run(struct core *c, struct qp *qp, struct txd out[], unsigned n, uint64_t now)
+{
+	unsigned room = run_room(c, qp, n);
+	unsigned got = run(c, qp, out, room, now, false);
+
+	if (!got && room && ring_ready(&qp->sq))
+		got = read_run(c, qp, out, room, now);
 	return got;
 }

@@ -610,20 +610,25 @@ int rig_modify(struct roci_qp *qp, enum roci_qp_state state)
 	return roci_modify_qp(qp, &attr, ROCI_QP_STATE);
 }
 
-struct roci_qp *rig_qp(struct rig *r, uint32_t depth, int sq_sig_all)
+struct roci_qp *rig_qp_of(struct rig *r, enum roci_qp_type type, uint32_t depth, int sq_sig_all)
 {
 	struct roci_qp_init_attr init = {
 		.size = sizeof(init),
 		.send_cq = r->cq,
 		.recv_cq = r->cq,
 		.cap = {depth, depth, 2, 2, 64},
-		.qp_type = ROCI_QPT_RC,
+		.qp_type = type,
 		.sq_sig_all = sq_sig_all,
 	};
 	struct roci_qp *qp = roci_create_qp(r->pd, &init);
 
 	assert_non_null(qp);
 	return qp;
+}
+
+struct roci_qp *rig_qp(struct rig *r, uint32_t depth, int sq_sig_all)
+{
+	return rig_qp_of(r, ROCI_QPT_RC, depth, sq_sig_all);
 }
 
 void rig_make(struct rig *r, uint32_t depth)

@@ -144,5 +144,6 @@ int rig_modify(struct roci_qp *qp, enum roci_qp_state state);
 
 /** Another QP, in RESET, on the rig's CQ. */
 struct roci_qp *rig_qp(struct rig *r, uint32_t depth, int sq_sig_all);
+struct roci_qp *rig_qp_of(struct rig *r, enum roci_qp_type type, uint32_t depth, int sq_sig_all);
 
 #endif

@@ -45,6 +45,41 @@ static uint64_t poll_one(struct rig *r)
 
 /* --- entries ----------------------------------------------------------------------------- */
 
+/* Of one SGE: entries that libroci makes without a second look at the opcode. */
+static void post_send__plain(void **state)
+{
+	static const enum roci_wr_opcode ops[] = {
+		ROCI_WR_RDMA_WRITE, ROCI_WR_SEND, ROCI_WR_RDMA_READ};
+	struct rig *r = *state;
+	struct roci_sge sge = sge_of(r, 100);
+	union {
+		struct abi_wqe w;
+		uint8_t bytes[256];
+	} u;
+
+	for (unsigned i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
+		struct roci_send_wr wr = {
+			.wr_id = i,
+			.sg_list = &sge,
+			.num_sge = 1,
+			.opcode = ops[i],
+			.send_flags = ROCI_SEND_SOLICITED,
+			.wr.rdma = {.remote_addr = 0x1122334455667788 + i, .rkey = 0x99aabbcc + i},
+		};
+
+		assert_int_equal(roci_post_send(r->qp, &wr, NULL), 0);
+		assert_true(harness_take_send(r->h, 0, &u));
+		assert_int_equal(u.w.ctl,
+			ABI_WQE_CTL((unsigned)ops[i], 1, ABI_WQE_PHASE | ABI_WQE_SOLICITED));
+		assert_int_equal(u.w.wr_id, i);
+		assert_memory_equal(&u.w.sge[0], &sge, sizeof(sge));
+		if (ops[i] == ROCI_WR_SEND)
+			continue;
+		assert_true(u.w.remote_addr == wr.wr.rdma.remote_addr);
+		assert_int_equal(u.w.rkey, wr.wr.rdma.rkey);
+	}
+}
+
 static void post_send__write_with_imm(void **state)
 {
 	struct rig *r = *state;
@@ -307,7 +342,9 @@ static void post_send__opcodes_of_uc(void **state)
 	struct roci_sge sge = sge_of(r, 8);
 	uint8_t bytes[256];
 
-	r->qp->qp_type = ROCI_QPT_UC;
+	roci_destroy_qp(r->qp);
+	r->qp = rig_qp_of(r, ROCI_QPT_UC, 4, 0);
+	rig_modify(r->qp, ROCI_QPS_RTS);
 	for (unsigned i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
 		refused(r,
 			&(struct roci_send_wr){.opcode = none[i], .sg_list = &sge, .num_sge = 1});
@@ -772,6 +809,7 @@ static void post_send__after_reset(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		T(post_send__plain),
 		T(post_send__write_with_imm),
 		T(post_send__atomics),
 		T(post_send__inline_is_copied),

@@ -109,6 +109,23 @@ static void requester_fetch__refuses_read_into_read_only_memory(void **state)
 	expect_local_error(&s, "LOC_PROT");
 }
 
+/* proves REQ-18: after a READ that is good. */
+static void requester_fetch__refuses_the_second_of_a_run_of_reads(void **state)
+{
+	struct app_send s;
+
+	lone_start(&l);
+	s = bad_send(ABI_WR_RDMA_READ);
+	s.sge[0] = app_sge(app_mr(&l.app, 64, 0), 0, 4);
+	lone_post(&l, ABI_WR_RDMA_READ, 1, 4, 0);
+	app_post_send(l.qp, &s);
+	assert_string_equal(lone_tx(&l), "READ_REQ@200!(0,4)");
+	lone_rx(&l, &(struct shot){.opcode = 0x10, .psn = 0x200, .syndrome = 0x1F, .len = 4});
+	assert_string_equal(lone_tx(&l), "");
+	assert_string_equal(lone_cqes(&l), "S1:OK S2:LOC_PROT");
+	assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
+}
+
 /* proves REQ-09 */
 static void requester_fetch__refuses_read_without_depth(void **state)
 {
@@ -310,6 +327,7 @@ int main(void)
 		T(requester_fetch__refuses_beyond_the_region),
 		T(requester_fetch__refuses_other_pd),
 		T(requester_fetch__refuses_read_into_read_only_memory),
+		T(requester_fetch__refuses_the_second_of_a_run_of_reads),
 		T(requester_fetch__refuses_read_without_depth),
 		T(requester_fetch__refuses_too_long_message),
 		T(requester_fetch__takes_2_to_31_bytes),

@@ -42,12 +42,15 @@ struct weather {
 	bool srq;
 	bool sig_all;
 	uint32_t access;
+	bool reads;	   /* most requests are READs ... */
+	uint8_t max_reads; /* ... of which so many may be outstanding */
 };
 
 struct world {
 	struct pair pair;
 	uint64_t hash[ENDS]; /* of all frames that an end has sent */
 	uint64_t frames[ENDS];
+	bool reads;
 };
 
 struct tap {
@@ -98,6 +101,8 @@ static struct weather any_weather(uint64_t seed)
 		t.faults.reorder = 20000 * (uint32_t)random_below(&r, 3);
 		t.faults.reorder_ns = 5000;
 	}
+	t.reads = !random_below(&r, 3);
+	t.max_reads = (uint8_t)(1 + random_below(&r, random_below(&r, 2) ? 16 : 3));
 	return t;
 }
 
@@ -123,7 +128,9 @@ static struct world *world_new(int way, uint64_t seed)
 		spec.attr[e].retry_cnt = t.retries;
 		spec.attr[e].rnr_retry = 7;
 		spec.attr[e].access_flags &= t.access;
+		spec.attr[e].max_rd_atomic = t.max_reads;
 	}
+	w->reads = t.reads;
 	pair_init(&w->pair, &spec);
 	pair_memory(&w->pair, MEMORY);
 	for (int e = A; e < ENDS; e++) {
@@ -144,7 +151,7 @@ static void world_free(struct world *w)
 /* --- work ----------------------------------------------------------------------------- */
 
 /* Most are plain, and every other is unusual in a way of its own. */
-static struct app_send any_request(struct pair *p, int e, struct random *r)
+static struct app_send any_request(struct pair *p, int e, struct random *r, bool reads)
 {
 	static const uint8_t bytes[32] = "inline";
 	const struct app_mr *mine = p->end[e].mr, *peers = p->end[!e].mr;
@@ -161,6 +168,8 @@ static struct app_send any_request(struct pair *p, int e, struct random *r)
 	};
 
 	s.flags |= random_below(r, 4) ? 0 : ABI_WQE_SOLICITED;
+	if (reads && random_below(r, 8))
+		s.opcode = ABI_WR_RDMA_READ;
 	switch (random_below(r, 40)) {
 	case 0:
 		s.opcode = ABI_WR_RDMA_READ;
@@ -234,13 +243,13 @@ static void spoil(struct pair *p, int e, struct random *r, struct app_send *s)
 	}
 }
 
-static void post(struct pair *p, int e, struct random *r)
+static void post(struct pair *p, int e, struct random *r, bool reads)
 {
 	struct pair_end *end = &p->end[e];
 	unsigned n = (unsigned)random_below(r, BATCH);
 
 	for (unsigned i = 0; i < n && app_sq_room(end->qp); i++) {
-		struct app_send s = any_request(p, e, r);
+		struct app_send s = any_request(p, e, r, reads);
 
 		if (p->spec.qp[e].max_sge || s.flags & ABI_WQE_INLINE || random_below(r, 64) == 0) {
 			spoil(p, e, r, &s);
@@ -297,7 +306,7 @@ static void work(struct world *w, uint64_t seed, unsigned round)
 		if (random_below(&r, 3))
 			post_recvs(p, e, &r);
 		if (e == A || random_below(&r, 3) == 0)
-			post(p, e, &r);
+			post(p, e, &r, w->reads);
 	}
 	for (unsigned i = 0; i < steps; i++)
 		step(p, p->fabric.now + 100000000, poll);
