@@ -8,7 +8,7 @@
 #include "daemon.h"
 #include "ctl.h"
 #include "exception.h"
-#include "gsoport.h"
+#include "gso/gso.h"
 #include "inbox.h"
 #include "interrupts.h"
 #include "option_links.h"

@@ -5,7 +5,7 @@
 #include <rte_ethdev.h>
 #include "cc.h"
 #include "daemon.h"
-#include "gsoport.h"
+#include "gso/gso.h"
 #include "headers.h"
 #include "packet.h"
 #include "tap.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
-#include "gsoport.h"
+#include "gso/gso.h"
 #include "packet.h"
 #include "daemon.h"
 

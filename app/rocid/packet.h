@@ -2,7 +2,7 @@
 /**
  * @file packet.h
  * The ports that --share opens on a netdev: DPDK's AF_PACKET port (share.h), or with --gso the one
- * that handles many frames at a time (gsoport.h). Control thread.
+ * that handles many frames at a time (gso/gso.h). Control thread.
  */
 #ifndef PACKET_H
 #define PACKET_H

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "bits.h"
-#include "gsopeers.h"
+#include "gso/peers.h"
 #include "headers.h"
 
 #define MS 1000u

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 #include "bits.h"
-#include "gso.h"
+#include "gso/run.h"
 #include "path.h"
 #include "path_write.h"
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
- * @file gsopeers.h
- * The peers of a queue that take super-frames (gso.h): those that answered a trial (gsotrial.h) a
+ * @file gso/peers.h
+ * The peers of a queue that take super-frames (run.h): those that answered a trial (trial.h) a
  * moment ago. State only: no clock, socket or DPDK.
  *
  * A peer is a destination MAC with a destination IP address: hosts that one router leads to, and
  * those that share a MAC (ipvlan), need not be alike. Only the addresses of frames that we send
  * make entries, so no peer can fill the table.
  */
-#ifndef GSOPEERS_H
-#define GSOPEERS_H
+#ifndef GSO_PEERS_H
+#define GSO_PEERS_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -12,7 +12,7 @@
 #include <linux/virtio_net.h>
 #include "bits.h"
 #include "frame.h"
-#include "gsoask.h"
+#include "gso/ask.h"
 #include "icrc.h"
 #include "packet.h"
 #include "path.h"

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
- * @file gsosock.h
+ * @file gso/sock.h
  * A packet socket that sends and receives super-frames of the kernel (PACKET_VNET_HDR), with a
  * receive ring in memory (TPACKET_V2): polling it costs no system call.
  */
-#ifndef GSOSOCK_H
-#define GSOSOCK_H
+#ifndef GSO_SOCK_H
+#define GSO_SOCK_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/uio.h>
-#include "gso.h"
+#include <linux/virtio_net.h>
+#include "gso/run.h"
+
+#ifndef VIRTIO_NET_HDR_GSO_UDP_L4 /* Linux 6.2 */
+#define VIRTIO_NET_HDR_GSO_UDP_L4 5
+#endif
 
 struct gsosock {
 	int fd;	     /* negative: none, and the reason (a negative errno) */
@@ -39,8 +44,6 @@ struct gsosock_frame {
 	uint16_t vlan;	   /* its TCI */
 	bool to_us;	   /* its destination MAC is the netdev's */
 };
-
-struct virtio_net_hdr;
 
 /** @return the description, for the kernel, of a super-frame with headers of @p head bytes and
  * parts of @p size. */

@@ -28,12 +28,13 @@
 #include "bits.h"
 #include "eal_test.h"
 #include "frame.h"
-#include "gsoport.h"
+#include "gso/gso.h"
 #include "headers.h"
 #include "icrc.h"
 #include "packet.h"
 #include "path.h"
 #include "patience.h"
+#include "port.h"
 #include "unstick.h"
 
 #define QUEUES 2

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 #include "bits.h"
-#include "gsotrial.h"
+#include "gso/trial.h"
 #include "icrc.h"
 #include "path_write.h"
 

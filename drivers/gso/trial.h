@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
- * @file gsotrial.h
- * The frames by which two gsoports find out that super-frames (gso.h) reach the other: a trial is a
+ * @file gso/trial.h
+ * The frames by which two gsoports find out that super-frames (run.h) reach the other: a trial is a
  * super-frame of two short parts, with PSN 0 and 1; the answer repeats its cookie in a single
  * frame. Only the second part is answered: its ICRC is wrong if it was cut off by something that
  * does not increment the IPv4 identification. Bytes only.
@@ -10,12 +10,12 @@
  * 11xxxxxx) and destination QP 0, which no RoCE port has: a receiver that does not know it drops
  * it, whole or in parts.
  */
-#ifndef GSOTRIAL_H
-#define GSOTRIAL_H
+#ifndef GSO_TRIAL_H
+#define GSO_TRIAL_H
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "gso.h"
+#include "gso/run.h"
 
 /** BTH, 8 bytes that name it, the cookie, ICRC. */
 #define GSO_TRIAL_PART (BTH_HLEN + 16u + ICRC_LEN)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 #include "bits.h"
-#include "gsopeers.h"
+#include "gso/peers.h"
 #include "headers.h"
 
 void gso_peers_init(struct gso_peers *p, uint64_t ticks_per_ms)

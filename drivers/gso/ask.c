@@ -4,10 +4,9 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
-#include <linux/virtio_net.h>
 #include "bits.h"
-#include "gsoask.h"
-#include "gsosock.h"
+#include "gso/ask.h"
+#include "gso/sock.h"
 #include "path.h"
 
 void gso_ask_init(struct gso_ask *a, uint64_t ticks_per_ms)

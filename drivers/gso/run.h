@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
- * @file gso.h
+ * @file gso/run.h
  * Converts many RoCEv2 frames of one flow to one frame of the kernel (UDP segmentation, Linux'
  * UDP_SEGMENT), and back. Bytes only: no socket, no DPDK.
  *
@@ -11,8 +11,8 @@
  * equal the sealed frames, whoever cuts them, as long as the identifications of the frames increase
  * by one.
  */
-#ifndef GSO_H
-#define GSO_H
+#ifndef GSO_RUN_H
+#define GSO_RUN_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
- * @file gsoask.h
- * A queue's questions to its peers whether they take super-frames (gsotrial.h), what it knows of
- * them (gsopeers.h), and its answers to theirs. On the worker's thread.
+ * @file gso/ask.h
+ * A queue's questions to its peers whether they take super-frames (trial.h), what it knows of
+ * them (peers.h), and its answers to theirs. On the worker's thread.
  */
-#ifndef GSOASK_H
-#define GSOASK_H
+#ifndef GSO_ASK_H
+#define GSO_ASK_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include "gsopeers.h"
-#include "gsotrial.h"
+#include "gso/peers.h"
+#include "gso/trial.h"
 #include "limits.h"
 
 struct port;

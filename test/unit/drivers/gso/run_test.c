@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include "bits.h"
 #include "frame.h"
-#include "gso.h"
+#include "gso/run.h"
 #include "guard.h"
 #include "icrc.h"
 #include "packet.h"

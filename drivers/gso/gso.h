@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
- * @file gsoport.h
- * A port on a kernel netdev by packet sockets that send and receive many frames at a time (gso.h),
+ * @file gso/gso.h
+ * A port on a kernel netdev by packet sockets that send and receive many frames at a time (run.h),
  * while DPDK's own AF_PACKET port handles one. It is a DPDK ethdev that stores nothing (net_ring),
  * whose callbacks send and receive on the calling worker's thread.
  */
-#ifndef GSOPORT_H
-#define GSOPORT_H
+#ifndef GSO_H
+#define GSO_H
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "port.h"
 
 /** Its port_info.driver. */
 #define GSOPORT_DRIVER "packet_gso"
 
 struct gsoport;
 struct port;
+struct port_info;
 struct rte_eth_stats;
 struct rte_mempool;
 
@@ -40,7 +40,7 @@ void gsoport_describe(const struct gsoport *g, struct port_info *info);
 /**
  * Makes queue q send and receive, into buffers of @p pool[q]. Its ethdev is open, no worker uses
  * the port yet; callbacks that are added later see the frames that it received.
- * @param port  whose addresses these are: trials (gsotrial.h) to them are answered
+ * @param port  whose addresses these are: trials (trial.h) to them are answered
  * @param asks  runs of frames are sent only to peers that answer trials; otherwise to all
  * @return 0 or -ENOMEM.
  */

@@ -10,15 +10,10 @@
 #include <linux/filter.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
-#include <linux/virtio_net.h>
 #include "bits.h"
-#include "gsosock.h"
+#include "gso/sock.h"
 #include "headers.h"
 #include "limits.h"
-
-#ifndef VIRTIO_NET_HDR_GSO_UDP_L4 /* Linux 6.2 */
-#define VIRTIO_NET_HDR_GSO_UDP_L4 5
-#endif
 
 /* The kernel allocates blocks of a power of two of pages. One page less, so that slots do not all
  * begin in the same cache set. */
