@@ -256,6 +256,15 @@ void gsoport_runs(const struct gsoport *g, struct gsoport_runs *r)
 	}
 }
 
+/* @return bytes of the longest that passed since the last call. */
+static uint32_t take_passed(struct gso_passed *p)
+{
+	uint32_t longest = atomic_exchange(&p->len, 0u);
+
+	atomic_store_explicit(&p->before, longest, memory_order_relaxed);
+	return longest;
+}
+
 uint64_t gsoport_refused(struct gsoport *g, uint32_t *shortest, uint32_t *passed)
 {
 	uint64_t before = g->refused;
@@ -266,10 +275,10 @@ uint64_t gsoport_refused(struct gsoport *g, uint32_t *shortest, uint32_t *passed
 	for (uint16_t i = 0; i < g->queues; i++) {
 		struct gso_queue *q = g->queue[i];
 		uint32_t refused = atomic_exchange(&q->refused_len, 0);
-		uint32_t longest = atomic_exchange(&q->passed_len, 0u);
+		uint32_t longest = take_passed(&q->single);
 
+		take_passed(&q->run);
 		g->refused += gso_counted(&q->count.refused);
-		atomic_store_explicit(&q->passed_before, longest, memory_order_relaxed);
 		*passed = RTE_MAX(*passed, longest);
 		if (refused && (!*shortest || refused < *shortest))
 			*shortest = refused;

@@ -33,8 +33,15 @@ struct gso_message {
 	uint8_t head[GSO_HEAD_MAX]; /* directly after it */
 	uint16_t frames;
 	uint32_t bytes;
+	uint32_t longest; /* bytes of the longest frame, which is the first */
 };
 _Static_assert(offsetof(struct gso_message, head) == sizeof(struct virtio_net_hdr), "one piece");
+
+/** The longest frame that passed lately. Written by the worker; the control thread takes it. */
+struct gso_passed {
+	_Atomic uint32_t len;	 /* since the control thread looked */
+	_Atomic uint32_t before; /* what it found then */
+};
 
 struct gso_queue {
 	struct gsosock sock;
@@ -54,9 +61,8 @@ struct gso_queue {
 	struct gso_message message[BURST];
 	struct mmsghdr header[BURST];
 	struct iovec piece[3 * BURST];
-	/* written by the worker; `refused_len` and `passed_len` emptied by the control thread */
-	_Atomic uint32_t refused_len, passed_len;
-	_Atomic uint32_t passed_before; /* what passed_len was; written by the control thread */
+	_Atomic uint32_t refused_len;  /* written by the worker, emptied by the control thread */
+	struct gso_passed single, run; /* frames that went singly, and in runs */
 	uint64_t full; /* since when may_pass() waits, 0: it does not; the worker's */
 	struct gso_counters {
 		_Atomic uint64_t ipackets, ibytes, ierrors, nombuf, opackets, obytes, oerrors,

@@ -13,10 +13,16 @@
  * offers it. */
 #define FULL_MS 50u
 
-static void note_longest(_Atomic uint32_t *longest, uint32_t len)
+static void note_passed(struct gso_passed *p, uint32_t len)
 {
-	if (atomic_load_explicit(longest, memory_order_relaxed) < len)
-		atomic_store_explicit(longest, len, memory_order_relaxed);
+	if (atomic_load_explicit(&p->len, memory_order_relaxed) < len)
+		atomic_store_explicit(&p->len, len, memory_order_relaxed);
+}
+
+static uint32_t passed(const struct gso_passed *p)
+{
+	return RTE_MAX(atomic_load_explicit(&p->len, memory_order_relaxed),
+		atomic_load_explicit(&p->before, memory_order_relaxed));
 }
 
 static void refuse_frame(struct gso_queue *q, const struct gso_message *msg)
@@ -67,6 +73,7 @@ static unsigned lay_out(struct gso_queue *q, struct gso_message *msg, struct iov
 
 	memset(&msg->vnet, 0, sizeof(msg->vnet));
 	msg->frames = find_run(q, &run, m, n);
+	msg->longest = m[0]->data_len;
 	if (msg->frames == 1) {
 		msg->bytes = m[0]->data_len;
 		io[0] = piece(&msg->vnet, sizeof(msg->vnet));
@@ -109,9 +116,8 @@ static uint16_t count_sent(struct gso_queue *q, unsigned from, unsigned to)
 		frames += msg->frames;
 		/* Each frame has the headers, as where it is received. */
 		gso_count(&q->count.obytes, msg->bytes + (msg->frames - 1u) * msg->vnet.hdr_len);
-		if (msg->frames == 1)
-			note_longest(&q->passed_len, msg->bytes);
-		else
+		note_passed(msg->frames == 1 ? &q->single : &q->run, msg->longest);
+		if (msg->frames > 1)
 			gso_count(&q->count.runs, 1);
 	}
 	gso_count(&q->count.opackets, frames);
@@ -120,13 +126,15 @@ static uint16_t count_sent(struct gso_queue *q, unsigned from, unsigned to)
 
 /* Whether @p msg, for which there was no room, is to be offered again: frames as long as it passed
  * lately, so a queue on the way is full, and that is not the case for so long that it is no queue.
- */
+ * Those of runs show nothing about single frames, because a run may pass where they do not: as one,
+ * whose length nobody compares with an MTU. */
 static bool may_pass(struct gso_queue *q, const struct gso_message *msg)
 {
-	uint32_t longest = RTE_MAX(atomic_load_explicit(&q->passed_len, memory_order_relaxed),
-		atomic_load_explicit(&q->passed_before, memory_order_relaxed));
+	uint32_t longest = passed(&q->single);
 
-	if (msg->frames > 1 || msg->bytes > longest)
+	if (msg->frames > 1)
+		longest = RTE_MAX(longest, passed(&q->run));
+	if (msg->longest > longest)
 		return false;
 	if (!q->full)
 		q->full = rte_rdtsc() | 1; /* not 0 */

@@ -817,6 +817,65 @@ static void gsoport__a_qdisc_that_is_full(void **state)
 	assert_int_equal(system("tc qdisc del dev va root"), 0);
 }
 
+/* Runs are offered again, too; and no other frame has passed that tells how long they may be. */
+static void gsoport__runs_and_a_qdisc_that_is_full(void **state)
+{
+	uint32_t shortest, passed;
+	time_t end = patience_begin();
+
+	if (system("tc qdisc add dev va root handle 1: tbf rate 100mbit burst 100k limit 10mb && "
+		   "tc qdisc add dev va parent 1:1 pfifo limit 4")) {
+		print_message("SKIP: this kernel has no such qdisc\n");
+		skip();
+	}
+	for (uint16_t i = 0; i < 64; i++) {
+		struct rte_mbuf *m[BURST];
+		unsigned done = 0;
+
+		for (uint16_t k = 0; k < BURST; k++)
+			m[k] = frame(NET_IPV4, 50000, (uint16_t)(i * BURST + k), BODY);
+		while (done < BURST) {
+			done += rte_eth_tx_burst(a.ethdev, 0, m + done, (uint16_t)(BURST - done));
+			assert_false(patience_over(end));
+		}
+		if (i % 16 == 0)
+			assert_int_equal(gsoport_refused(a.port, &shortest, &passed), 0);
+	}
+	assert_int_equal(stats_of(&a).oerrors, 0);
+	assert_true(runs_of(&a).sent >= 64);
+	receive_many(64 * BURST, 1);
+	assert_int_equal(system("tc qdisc del dev va root"), 0);
+}
+
+/* A queue that takes no frame as long as theirs: nobody waits for them, although others pass. */
+static void gsoport__a_run_that_is_refused(void **state)
+{
+	uint32_t shortest, passed;
+
+	if (system("tc qdisc add dev va root tbf rate 1gbit burst 2000 limit 1mb")) {
+		print_message("SKIP: this kernel has no such qdisc\n");
+		skip();
+	}
+	for (uint16_t i = 0; i < 2; i++) {
+		struct rte_mbuf *m[7], *got[3];
+
+		for (uint16_t k = 0; k < 3; k++)
+			m[k] = frame(NET_IPV4, 50000, k, BODY);
+		for (uint16_t k = 3; k < 7; k++)
+			m[k] = frame(NET_IPV4, 50000, (uint16_t)(k * (k < 6 ? 1 : 7)), 4096);
+		send_all(0, m, 7);
+		receive(got, 3);
+		for (uint16_t k = 0; k < 3; k++)
+			assert_int_equal(got[k]->data_len, 42 + BTH_HLEN + BODY + ICRC_LEN);
+		rte_pktmbuf_free_bulk(got, 3);
+		assert_int_equal(gsoport_refused(a.port, &shortest, &passed), 4);
+		assert_int_equal(shortest, 42 + BTH_HLEN + 4096 + ICRC_LEN);
+		assert_int_equal(stats_of(&a).oerrors, 4 * (i + 1u));
+	}
+	assert_int_equal(runs_of(&a).sent, 2);
+	assert_int_equal(system("tc qdisc del dev va root"), 0);
+}
+
 /* It refuses frames of any length, now and then: that is no netdev of a smaller MTU. */
 static void unstick_tell__a_queue_that_is_full(void **state)
 {
@@ -895,6 +954,8 @@ int main(void)
 		test(gsoport__what_is_not_for_us),
 		test(gsoport__a_frame_that_is_refused),
 		test(gsoport__a_qdisc_that_is_full),
+		test(gsoport__runs_and_a_qdisc_that_is_full),
+		test(gsoport__a_run_that_is_refused),
 		cmocka_unit_test(unstick_tell__a_queue_that_is_full),
 		cmocka_unit_test(gsoport_create__no_such_netdev),
 		cmocka_unit_test(gsoport_create__no_descriptor),
