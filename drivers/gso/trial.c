@@ -7,11 +7,11 @@
 
 #define OPCODE_TRIAL  0xFEu
 #define OPCODE_ANSWER 0xFFu
-#define NAME	      "rocigso1"
+#define NAME	      "rocigso2"
 #define PSN_AT	      (BTH_HLEN - 1u) /* its last byte */
 #define NAME_AT	      BTH_HLEN
 #define COOKIE_AT     (NAME_AT + 8u)
-#define ICRC_AT	      (COOKIE_AT + 8u)
+#define ICRC_AT	      (GSO_TRIAL_PART - ICRC_LEN)
 #define TTL	      64
 #define SPORT_MIN     0xC000u /* UDP-10 */
 #define SPORT_MASK    0x3FFFu
@@ -62,7 +62,7 @@ static uint32_t write_part(uint8_t *out, uint8_t opcode, uint8_t psn, uint64_t c
 	uint32_t head = head_of(out);
 	uint8_t *bth = out + head;
 
-	memset(bth, 0, BTH_HLEN);
+	memset(bth, 0, GSO_TRIAL_PART);
 	bth[BTH_OPCODE] = opcode;
 	put_be16(bth + BTH_PKEY, 0xFFFF);
 	bth[PSN_AT] = psn;

@@ -83,7 +83,7 @@ static int end(void **state)
 
 struct frame {
 	struct virtio_net_hdr vnet;
-	uint8_t b[256];
+	uint8_t b[GSO_TRIAL_MAX];
 	uint32_t len;
 };
 
@@ -266,6 +266,21 @@ static void gso_trial_write__a_flow_of_its_own(void **state)
 	}
 }
 
+#define NIC_PART_MIN 224u /* of ibmveth, the most that a NIC of note asks for */
+
+/* A NIC cuts a trial if it cuts runs, and frames of the smallest path MTU are as long. */
+static void gso_trial_write__parts_that_a_nic_cuts(void **state)
+{
+	struct frame f = data(NET_IPV4);
+	struct frame trial;
+	uint16_t head;
+
+	trial.len = gso_trial_write(trial.b, f.b, 7, &head);
+	assert_int_equal((trial.len - head) % 2, 0);
+	assert_in_range((trial.len - head) / 2, NIC_PART_MIN, BTH_HLEN + PATH_MTU_MIN + ICRC_LEN);
+	assert_int_equal((trial.len - head) / 2, GSO_TRIAL_PART);
+}
+
 /* A copy for another host must not be answered: that host may take no runs. */
 static void gso_ask__only_the_receiver_answers(void **state)
 {
@@ -364,6 +379,7 @@ int main(void)
 		test(gso_ask__cut_with_the_same_identification),
 		test(gso_ask__others_see_an_unknown_opcode),
 		test(gso_trial_write__a_flow_of_its_own),
+		test(gso_trial_write__parts_that_a_nic_cuts),
 		test(gso_ask__only_the_receiver_answers),
 		test(gso_ask__a_cookie_that_was_not_sent),
 		test(gso_trial_read__all_else),
