@@ -22,6 +22,10 @@ struct gsoport;
 int packet_create(struct daemon *d, const char *netdev, uint16_t *ethdev, struct gsoport **gso,
 	char why[VALUE_MAX * 2]);
 
+/** Sets what port_probe() cannot know of port @p p on netdev @p netdev: its netdev, and driver and
+ * MAC if packet_create() made it of more than an ethdev. */
+void packet_describe(struct daemon_port *p, const char *netdev);
+
 /** Makes the sockets that guard the netdev of port @p p, which packet_create() made, accept whole
  * super-frames if the port does, and these are no harm (share_guard_whole()). */
 void packet_guard(const struct daemon *d, const struct daemon_port *p);
