@@ -63,7 +63,8 @@ struct gso_queue {
 	struct iovec piece[3 * BURST];
 	_Atomic uint32_t refused_len;  /* written by the worker, emptied by the control thread */
 	struct gso_passed single, run; /* frames that went singly, and in runs */
-	uint64_t full; /* since when may_pass() waits, 0: it does not; the worker's */
+	/* the worker's: for how long messages have been offered in vain, and when one was last */
+	uint64_t waited, tried;
 	struct gso_counters {
 		_Atomic uint64_t ipackets, ibytes, ierrors, nombuf, opackets, obytes, oerrors,
 			refused, runs, no_room;

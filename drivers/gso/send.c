@@ -12,6 +12,8 @@
 /* A queue on the way that is full for longer is none: the frame is refused. Shorter than a worker
  * offers it. */
 #define FULL_MS 50u
+/* More is a pause of the worker, in which nobody looked whether the queue has room. */
+#define STEP_MS 1u
 
 static void note_passed(struct gso_passed *p, uint32_t len)
 {
@@ -124,6 +126,16 @@ static uint16_t count_sent(struct gso_queue *q, unsigned from, unsigned to)
 	return frames;
 }
 
+/* Counts the time since @p q was last full. @return whether that is too long for a queue. */
+static bool waits_in_vain(struct gso_queue *q)
+{
+	const uint64_t now = rte_rdtsc(), ms = rte_get_tsc_hz() / 1000;
+
+	q->waited += RTE_MIN(now - q->tried, STEP_MS * ms);
+	q->tried = now;
+	return q->waited > FULL_MS * ms;
+}
+
 /* Whether @p msg, for which there was no room, is to be offered again: frames as long as it passed
  * lately, so a queue on the way is full, and that is not the case for so long that it is no queue.
  * Those of runs show nothing about single frames, because a run may pass where they do not: as one,
@@ -134,11 +146,7 @@ static bool may_pass(struct gso_queue *q, const struct gso_message *msg)
 
 	if (msg->frames > 1)
 		longest = RTE_MAX(longest, passed(&q->run));
-	if (msg->longest > longest)
-		return false;
-	if (!q->full)
-		q->full = rte_rdtsc() | 1; /* not 0 */
-	return rte_rdtsc() - q->full <= rte_get_tsc_hz() / 1000 * FULL_MS;
+	return msg->longest <= longest && !waits_in_vain(q);
 }
 
 /* The kernel did not accept message @p msg. @return the frames that are lost with it, 0: offer it
@@ -186,7 +194,7 @@ uint16_t gso_send(uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint16_
 		uint16_t lost;
 
 		if (sent > 0) {
-			q->full = 0;
+			q->waited = 0;
 			done += count_sent(q, i, i + (unsigned)sent);
 			i += (unsigned)sent;
 			continue;
