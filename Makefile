@@ -98,7 +98,7 @@ fuzz-smoke: $(BUILD)-asan/build.ninja
 
 fuzz: $(BUILD)-fuzz/build.ninja
 	ninja -C $(BUILD)-fuzz fuzzers
-	for f in frame qp_lone qp_pair mad ipoib ioam ctl admin; do \
+	for f in frame qp_lone qp_pair mad ipoib ioam gso ctl admin; do \
 		nice -n 10 test/fuzz/run search $(BUILD)-fuzz/test/fuzz/fuzz_$$f \
 			test/fuzz/corpus/$$f $(FUZZ_SECONDS) $(BUILD)-fuzz/found/$$f || exit 1; \
 	done

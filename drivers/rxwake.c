@@ -3,7 +3,7 @@
 #include <net/if.h>
 #include <sys/socket.h>
 #include <rte_ethdev.h>
-#include "gsoport.h"
+#include "gso/gso.h"
 #include "limits.h"
 #include "rxwake.h"
 #include "sockets.h"

@@ -55,8 +55,8 @@ struct share_guard {
  */
 int share_guard(struct share_guard *g, const char *netdev, char *why, unsigned why_size);
 
-/** Makes the sockets of @p g accept whole super-frames (gso.h), which the kernel would otherwise
- * cut only to drop the parts. If it refuses, that only costs time. */
+/** Makes the sockets of @p g accept whole super-frames (gso/run.h), which the kernel would
+ * otherwise cut only to drop the parts. If it refuses, that only costs time. */
 void share_guard_whole(const struct share_guard *g);
 
 /** @return whether netdev @p netdev is a device of this machine, or of the machine that this one is

@@ -50,7 +50,7 @@ void unstick_forget(struct unstick *u);
 int unstick_poll(struct unstick *u, uint64_t now_ms);
 
 /**
- * The same for a port that learns of a refusal at once and stores nothing (gsoport.h).
+ * The same for a port that learns of a refusal at once and stores nothing (gso/gso.h).
  * @param count     frames that were refused since the last call
  * @param shortest  bytes of the shortest of them; 0: it is not known
  * @param passed    bytes of the longest that was not refused since then

@@ -8,7 +8,7 @@
 #include "daemon.h"
 #include "ctl.h"
 #include "exception.h"
-#include "gsoport.h"
+#include "gso/gso.h"
 #include "inbox.h"
 #include "interrupts.h"
 #include "option_links.h"
@@ -112,9 +112,7 @@ static int share_ports(struct daemon *d, struct options *o, char why[VALUE_MAX *
 		if (p->shared)
 			return refuse_in(why, VALUE_MAX * 2, -EINVAL, "--share names port %u twice",
 				o->share[i].port);
-		snprintf(p->info.netdev, sizeof(p->info.netdev), "%s", o->share[i].netdev);
-		if (p->gso)
-			gsoport_describe(p->gso, &p->info);
+		packet_describe(p, o->share[i].netdev);
 		err = share_guard(&p->guard, p->info.netdev, why, VALUE_MAX * 2);
 		if (err)
 			return err;

@@ -6,7 +6,7 @@
 #include <jansson.h>
 #include <rte_ethdev.h>
 #include "daemon.h"
-#include "gsoport.h"
+#include "gso/gso.h"
 #include "rxwake.h"
 #include "text/row.h"
 

@@ -5,7 +5,7 @@
 #include <rte_ethdev.h>
 #include "cc.h"
 #include "daemon.h"
-#include "gsoport.h"
+#include "gso/gso.h"
 #include "headers.h"
 #include "packet.h"
 #include "tap.h"
@@ -42,6 +42,18 @@ static void take_options(const struct daemon *d, uint32_t port)
 	gsoport_options(d->port[port].gso, p->switches || (cc && cc->ops->wants_hops));
 }
 
+/* Another driver than before may have opened it (packet_create()). */
+static int describe(struct daemon_port *p, char why[VALUE_MAX * 2])
+{
+	char netdev[IF_NAMESIZE];
+	int err;
+
+	memcpy(netdev, p->info.netdev, sizeof(netdev));
+	err = port_probe(p->info.ethdev, &p->info, why);
+	packet_describe(p, netdev);
+	return err;
+}
+
 /* Opens the device of a closed port. If this fails nothing of it is left. */
 static int open_device(struct daemon *d, uint32_t port, char why[VALUE_MAX * 2])
 {
@@ -55,7 +67,8 @@ static int open_device(struct daemon *d, uint32_t port, char why[VALUE_MAX * 2])
 		return err;
 	}
 	packet_guard(d, p);
-	err = port_open_live(d->dp, port, &p->info, why);
+	err = describe(p, why);
+	err = err ? err : port_open_live(d->dp, port, &p->info, why);
 	if (err) {
 		rte_eth_dev_close(p->info.ethdev);
 		packet_remove(d, port);

@@ -71,7 +71,7 @@ struct option_pkey {
 /** How packet sockets of --share send runs of frames. */
 enum gso {
 	GSO_NO,	  /* singly, by DPDK's driver */
-	GSO_YES,  /* as one, to all peers (gsoport.h) */
+	GSO_YES,  /* as one, to all peers (gso/gso.h) */
 	GSO_AUTO, /* as one, to the peers that are seen to take it */
 };
 

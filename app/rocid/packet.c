@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
-#include "gsoport.h"
+#include <stdio.h>
+#include "gso/gso.h"
 #include "packet.h"
 #include "daemon.h"
 
@@ -18,6 +19,13 @@ int packet_create(struct daemon *d, const char *netdev, uint16_t *ethdev, struct
 		return -errno;
 	/* As before an automatic choice; for example on a kernel that is too old. */
 	return share_create(netdev, queues, ethdev, why, VALUE_MAX * 2);
+}
+
+void packet_describe(struct daemon_port *p, const char *netdev)
+{
+	snprintf(p->info.netdev, sizeof(p->info.netdev), "%s", netdev);
+	if (p->gso)
+		gsoport_describe(p->gso, &p->info);
 }
 
 /* A NIC's frames then come merged, by GRO, if they have UDP checksums. Cut again, they have

@@ -2,7 +2,7 @@
 /**
  * @file packet.h
  * The ports that --share opens on a netdev: DPDK's AF_PACKET port (share.h), or with --gso the one
- * that handles many frames at a time (gsoport.h). Control thread.
+ * that handles many frames at a time (gso/gso.h). Control thread.
  */
 #ifndef PACKET_H
 #define PACKET_H
@@ -21,6 +21,10 @@ struct gsoport;
  */
 int packet_create(struct daemon *d, const char *netdev, uint16_t *ethdev, struct gsoport **gso,
 	char why[VALUE_MAX * 2]);
+
+/** Sets what port_probe() cannot know of port @p p on netdev @p netdev: its netdev, and driver and
+ * MAC if packet_create() made it of more than an ethdev. */
+void packet_describe(struct daemon_port *p, const char *netdev);
 
 /** Makes the sockets that guard the netdev of port @p p, which packet_create() made, accept whole
  * super-frames if the port does, and these are no harm (share_guard_whole()). */

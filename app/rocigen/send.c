@@ -10,6 +10,7 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 #include "frame.h"
+#include "interrupts.h"
 #include "json_line.h"
 #include "opcode.h"
 #include "plan.h"
@@ -234,6 +235,7 @@ void send_plan(const struct plan *p, int argc, char *argv[])
 	print(p, sent, refused, seconds, &a);
 	if (p->hold)
 		hold();
+	interrupts_stop();
 	rte_eth_dev_stop(PORT);
 	rte_eth_dev_close(PORT);
 	rte_mempool_free(pool);

@@ -12,7 +12,7 @@ import time
 
 from netlab import PATIENCE_S, Lab, veth, wait_for
 
-KNOWN_S = 0.25  # GSO_KNOWN_MS of drivers/gsopeers.h
+KNOWN_S = 0.25  # GSO_KNOWN_MS of drivers/gso/peers.h
 HARMLESS = {'not_roce', 'ip_next_header', 'opcode_class'}  # other traffic, trials
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 UDP_PORT = 4791
 CNP = 0x81
 # Trials of runs of frames (doc/decisions/0155): opcodes for manufacturers, and a name.
-TRIAL, ANSWER, TRIAL_NAME, TRIAL_LEN = 0xFE, 0xFF, b'rocigso1', 32
+TRIAL, ANSWER, TRIAL_NAME, TRIAL_LEN = 0xFE, 0xFF, b'rocigso2', 256
 EXT_LEN = {'reth': 16, 'aeth': 4, 'imm': 4, 'ieth': 4, 'atomiceth': 28, 'atomicack': 8}
 
 

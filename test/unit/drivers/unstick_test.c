@@ -191,6 +191,24 @@ static void unstick_poll__the_other_end_is_down(void **state)
 	down();
 }
 
+/* It refuses frames of any length, now and then: that is no netdev of a smaller MTU. */
+static void unstick_tell__a_queue_that_is_full(void **state)
+{
+	struct unstick t = {0};
+
+	unstick_tell(&t, 3, 1082, 70, 1000);
+	unstick_tell(&t, 0, 0, 1082, 1500); /* as long, and it passed */
+	unstick_tell(&t, 3, 1082, 70, 2000);
+	assert_int_equal(unstick_refused(&t, 2000, UNSTICK_TOLD_MS), 0);
+	unstick_tell(&t, 1, 1082, 1082, 2500);
+	assert_int_equal(unstick_refused(&t, 2500, UNSTICK_TOLD_MS), 0);
+	unstick_tell(&t, 1, 1082, 0, 3000);
+	unstick_tell(&t, 0, 0, 1081, 3500);
+	unstick_tell(&t, 1, 1082, 70, 4000);
+	assert_int_equal(unstick_refused(&t, 4000, UNSTICK_TOLD_MS), 1082);
+	assert_int_equal(t.count, 9);
+}
+
 static int listen_at(const char *netdev)
 {
 	struct sockaddr_ll at = {.sll_family = AF_PACKET,
@@ -213,6 +231,7 @@ int main(void)
 		cmocka_unit_test(unstick_poll__the_ring_is_full),
 		cmocka_unit_test(unstick_poll__a_refused_frame_that_is_taken_later_stays),
 		cmocka_unit_test(unstick_poll__the_other_end_is_down),
+		cmocka_unit_test(unstick_tell__a_queue_that_is_full),
 	};
 
 	if (unshare(CLONE_NEWNET) ||
