@@ -23,9 +23,9 @@ void world_digest(struct chaos_world *w, uint64_t word)
 
 /* --- making it ------------------------------------------------------------------------ */
 
-struct link_faults world_faults(struct chaos_world *w)
+struct link_impair world_impair(struct chaos_world *w)
 {
-	struct link_faults f = {.reorder_ns = pick(w, 1, 50000)};
+	struct link_impair f = {.reorder_ns = pick(w, 1, 50000)};
 
 	if (w->perfect)
 		return f;
@@ -56,7 +56,7 @@ static void make_link(struct chaos_world *w, unsigned from, unsigned to, uint64_
 	struct link_config cfg = {
 		.delay_ns = pick(w, 100, 20000),
 		.rate_bps = chance(w, 30) ? 0 : 1000000000ull * pick(w, 1, 100),
-		.faults = world_faults(w),
+		.impair = world_impair(w),
 	};
 	struct sim_frame **place = calloc(FRAMES, sizeof(*place));
 	struct sim_frame *frame = malloc(FRAMES * sizeof(*frame)); /* untouched until used */

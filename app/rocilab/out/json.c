@@ -27,14 +27,14 @@ static json_t *whole(uint64_t v)
 
 /* --- parameters --------------------------------------------------------------------------- */
 
-static json_t *faults_of(const struct scenario *s)
+static json_t *impair_of(const struct scenario *s)
 {
-	static const char *const name[FAULT_KINDS] = {
-		[FAULT_CNP] = "cnp", [FAULT_ACK] = "ack", [FAULT_DATA] = "data"};
+	static const char *const name[FRAME_KINDS] = {
+		[FRAME_CNP] = "cnp", [FRAME_ACK] = "ack", [FRAME_DATA] = "data"};
 	json_t *o = json_object();
 
-	for (unsigned i = 0; i < FAULT_KINDS; i++) {
-		const struct fault_line *f = &s->fault[i];
+	for (unsigned i = 0; i < FRAME_KINDS; i++) {
+		const struct impair_line *f = &s->impair[i];
 
 		json_object_set_new(o, name[i],
 			json_pack("{s:f, s:f, s:f, s:I}", "loss", f->loss, "duplicate",
@@ -92,7 +92,7 @@ static json_t *parameters(const struct scenario *s)
 	json_object_set_new(o, "switch", switch_of(s));
 	json_object_set_new(o, "host", host_of(s));
 	json_object_set_new(o, "cc", s->control ? cc_of(&s->cc) : json_null());
-	json_object_set_new(o, "fault", faults_of(s));
+	json_object_set_new(o, "impair", impair_of(s));
 	json_object_set_new(
 		o, "measure_ns", json_pack("[I, I]", (json_int_t)s->from, (json_int_t)s->to));
 	return o;

@@ -30,7 +30,7 @@ enum {
 
 /* The random choices of a run besides its work; the same for both ways. */
 struct weather {
-	struct link_faults faults;
+	struct link_impair impair;
 	uint64_t rate_bps;
 	uint32_t mtu;
 	uint32_t cq_depth;
@@ -92,11 +92,11 @@ static struct weather any_weather(uint64_t seed)
 	};
 
 	if (random_below(&r, 3)) {
-		t.faults.loss = 20000 * (uint32_t)random_below(&r, 4);
-		t.faults.duplicate = 10000 * (uint32_t)random_below(&r, 3);
-		t.faults.corrupt = 10000 * (uint32_t)random_below(&r, 3);
-		t.faults.reorder = 20000 * (uint32_t)random_below(&r, 3);
-		t.faults.reorder_ns = 5000;
+		t.impair.loss = 20000 * (uint32_t)random_below(&r, 4);
+		t.impair.duplicate = 10000 * (uint32_t)random_below(&r, 3);
+		t.impair.corrupt = 10000 * (uint32_t)random_below(&r, 3);
+		t.impair.reorder = 20000 * (uint32_t)random_below(&r, 3);
+		t.impair.reorder_ns = 5000;
 	}
 	return t;
 }
@@ -114,7 +114,7 @@ static struct world *world_new(int way, uint64_t seed)
 	spec.srq_depth = t.srq ? 256 : 0;
 	for (int e = A; e < ENDS; e++) {
 		spec.link[e].rate_bps = t.rate_bps;
-		spec.link[e].faults = t.faults;
+		spec.link[e].impair = t.impair;
 		spec.qp[e].sq_depth = t.sq_depth;
 		spec.qp[e].max_sge = t.max_sge;
 		spec.qp[e].window = t.window;
