@@ -282,7 +282,7 @@ static int run_timers(struct ctl *ctl)
 	uint64_t now = loop_now_ms();
 	int wait = migrate_poll(ctl, now);
 
-	if (endings_poll(ctl))
+	if (sessions_close_some(ctl))
 		wait = 0;
 	if (jobs_poll(ctl))
 		wait = 0;
@@ -310,8 +310,9 @@ static bool open_cm(struct ctl *ctl)
 	return false;
 }
 
-/* From this number of ending sessions on, new ones are accepted no faster than they end. */
-#define ENDINGS_MANY (SESSION_MAX / 8)
+/* From this number of sessions that are being closed on, new ones are accepted no faster than they
+ * are freed. */
+#define CLOSING_MANY (SESSION_MAX / 8)
 
 /* Background work runs when no command is pending, and otherwise for at most half of the time, so
  * that a queue of commands waits for one background step, not for one per command. */
@@ -329,7 +330,7 @@ int ctl_run(struct ctl *ctl)
 		uint64_t begin = loop_now_ns();
 		int n;
 
-		if (idle || begin >= due || ctl->sessions->nending > ENDINGS_MANY) {
+		if (idle || begin >= due || ctl->sessions->nclosing > CLOSING_MANY) {
 			wait = run_timers(ctl);
 			due = loop_now_ns();
 			due += due - begin;

@@ -42,8 +42,8 @@ struct worker_port {
 struct doorbell_slot {
 	_Atomic(struct worker_doorbell *) db; /* control thread */
 	_Atomic uint32_t serial;	      /* control thread: changes with every `db` */
-	uint32_t told; /* the worker: `serial` of the session that it told that it sleeps; 0:
-			* none */
+	uint32_t announced; /* the worker: `serial` of the session to which it announced that it
+			     * sleeps; 0: none */
 	uint64_t pending[ABI_DB_SUMMARY]; /* summary bits taken but not served; the worker */
 };
 

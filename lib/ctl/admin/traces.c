@@ -92,7 +92,7 @@ static void begin_end(struct tracing *t)
 		t->give_up_ms = loop_now_ms() + PATIENCE_MS;
 }
 
-/* A QP that is not found but not destroyed belongs to a session that is ending. */
+/* A QP that is not found but not destroyed belongs to a session that is being closed. */
 static void release(struct tracing *t)
 {
 	struct qp_obj *o;

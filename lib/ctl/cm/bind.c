@@ -84,7 +84,7 @@ static int taken(const struct cm_id *id, uint16_t port, bool listening)
 
 		if (o == id || o->ps != id->ps || o->local.port != port || !overlap(o, id))
 			continue;
-		if (o->channel->session->ending) /* in steps; a new program may begin at once */
+		if (o->channel->session->closing) /* in steps; a new program may begin at once */
 			continue;
 		if (o->state != ID_LISTEN && !listening && o->reuse && id->reuse)
 			continue;

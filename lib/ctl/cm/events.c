@@ -308,7 +308,7 @@ enum cm_rej connections_event(void *arg, const struct cm_event *e)
 	if (e->type == CM_EV_REQ || e->type == CM_EV_SIDR_REQ)
 		return on_request(all, e);
 	id = handle_get(&all->ids, (uint32_t)e->cookie);
-	if (!id || id->conn != e->id || id->channel->session->ending)
+	if (!id || id->conn != e->id || id->channel->session->closing)
 		return 0;
 	id_answered(id);
 	/* A request that no program has read must be released completely: it has left the backlog,

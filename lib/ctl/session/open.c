@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Opens sessions, sets up the state that they share, and raises port events in all of them.
- * session/end.c ends them. */
+ * session/close.c closes them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,7 +81,7 @@ int sessions_init(
 	all->reserve_fd = -1;
 	all->listener.fd = -1;
 	all->faults = (struct watch){.fd = -1, .ready = session_faults_ready};
-	list_init(&all->endings);
+	list_init(&all->closing);
 	list_init(&all->turns);
 	list_init(&all->jobs);
 	list_init(&all->held);
@@ -97,7 +97,7 @@ void sessions_close(struct sessions *all)
 	for (uint32_t i = 0; i < SESSION_MAX; i++)
 		if (all->session[i])
 			session_close(all->session[i]);
-	while (endings_poll(all->ctl))
+	while (sessions_close_some(all->ctl))
 		;
 }
 
@@ -125,7 +125,7 @@ static int find_slot(struct ctl *ctl, struct session *s, int fd, char why[ABI_SE
 	if (err)
 		return err;
 	for (int i = 0; i < (int)SESSION_MAX &&
-			ctl->sessions->nsessions + ctl->sessions->nending < SESSION_MAX;
+			ctl->sessions->nsessions + ctl->sessions->nclosing < SESSION_MAX;
 		i++)
 		if (!ctl->sessions->session[i])
 			return i;
@@ -138,7 +138,7 @@ static int find_slot(struct ctl *ctl, struct session *s, int fd, char why[ABI_SE
  * allow another session. Returns false if there is none. */
 static bool evict_silent(struct ctl *ctl, const struct session *s)
 {
-	bool all_taken = ctl->sessions->nsessions + ctl->sessions->nending == SESSION_MAX;
+	bool all_taken = ctl->sessions->nsessions + ctl->sessions->nclosing == SESSION_MAX;
 	const struct account *own = all_taken && quota_may_open(s) ? NULL : s->account;
 	struct session *oldest = NULL;
 
@@ -301,8 +301,8 @@ void session_faults_ready(struct watch *w)
 	for (unsigned n = 0; n < FAULTS_STEP && (owner = sigbus_take(&kind)); n++) {
 		struct session *s = kind == SIGBUS_RING ? owner : all->ops->mr_faulted(owner);
 
-		if (s && !s->ending)
-			session_end(s);
+		if (s && !s->closing)
+			session_begin_close(s);
 	}
 	if (owner) { /* handle the rest after other events */
 		count = 1;

@@ -75,7 +75,7 @@ static json_t *totals(struct ctl *ctl, const struct argument arg[])
 		if (ctl->sessions->session[i])
 			add_session(ctl->sessions->session[i]->own ? &own : &t,
 				ctl->sessions->session[i]);
-	for (struct list *l = ctl->sessions->endings.next; l != &ctl->sessions->endings;
+	for (struct list *l = ctl->sessions->closing.next; l != &ctl->sessions->closing;
 		l = l->next)
 		add_session(&t, container_of(l, struct session, node));
 	row_begin(&row);

@@ -462,7 +462,7 @@ void qp_note_gone(const struct qp_obj *o)
 {
 	const struct session *s = o->session;
 	struct gone_qp gone = {
-		.qpn = o->qpn, .uid = s->peer.uid, .how = s->ending ? "ended" : "destroyed it"};
+		.qpn = o->qpn, .uid = s->peer.uid, .how = s->closing ? "ended" : "destroyed it"};
 
 	memcpy(gone.program, s->program, sizeof(gone.program));
 	failure_keep(s->ctl, o);

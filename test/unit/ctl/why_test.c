@@ -294,18 +294,18 @@ static void why_qp_goes__a_session_that_ends_tells_so_many(void **state)
 	uint32_t told = 0;
 	uint64_t failed = 0;
 
-	o->session->ending = 2;
+	o->session->closing = 2;
 	for (unsigned i = 0; i < FAILURES_MAX; i++) {
 		o->qp->why.error = (struct cause_note){
 			.known = true, .cause = CAUSE_RETRIES, .time = ++now_ns};
 		failure_keep(d->ctl, o);
 	}
-	o->session->ending = 0;
+	o->session->closing = 0;
 	for (unsigned i = 0; i < FAILURES_MAX; i++) {
 		told += w->error[i].id != 0;
 		failed += w->error[i].id ? w->error[i].count : 0;
 	}
-	assert_int_equal(told, FAILURES_TOLD_MAX);
+	assert_int_equal(told, FAILURES_AT_ONCE);
 	assert_int_equal(failed, FAILURES_MAX); /* the others are counted */
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ends sessions, in turns and in steps. */
+/* Closes sessions, in turns and in steps. */
 #include <stdlib.h>
 #include <sys/socket.h>
 #include "config/ctl_parts.h"
@@ -15,6 +15,7 @@
 #include "session/sessions.h"
 #include "session/turn.h"
 #include "worker.h"
+
 /* The last step: only the application still refers to the session. */
 static void finish(struct session *s)
 {
@@ -43,7 +44,7 @@ static void finish(struct session *s)
 	session_shm_free(s, &s->region);
 	quota_close(s);
 	list_del(&s->node);
-	ctl->sessions->nending--;
+	ctl->sessions->nclosing--;
 	free(s);
 }
 
@@ -56,7 +57,7 @@ static bool go_on(struct session *s)
 	return false;
 }
 
-void session_end(struct session *s)
+void session_begin_close(struct session *s)
 {
 	struct ctl *ctl = s->ctl;
 
@@ -64,10 +65,10 @@ void session_end(struct session *s)
 	ctl->sessions->session[s->slot] = NULL; /* from here on, its events find no session */
 	ctl->sessions->nsessions--;
 	notifier_unlock(&ctl->sessions->notifier);
-	ctl->sessions->nending++;
-	s->ending = 1;
+	ctl->sessions->nclosing++;
+	s->closing = 1;
 	ctl->sessions->ops->give_up(s);
-	list_push(&ctl->sessions->endings, &s->node);
+	list_push(&ctl->sessions->closing, &s->node);
 	list_del(&s->held);
 	job_cancel(s);
 	turn_leave(s);
@@ -77,21 +78,21 @@ void session_end(struct session *s)
 
 void session_close(struct session *s)
 {
-	session_end(s);
+	session_begin_close(s);
 	while (go_on(s))
 		;
 }
 
-bool endings_poll(struct ctl *ctl)
+bool sessions_close_some(struct ctl *ctl)
 {
-	struct list *l = list_pop(&ctl->sessions->endings);
+	struct list *l = list_pop(&ctl->sessions->closing);
 	struct session *s;
 
 	if (!l)
 		return false;
 	/* in turns, so that a large session does not delay small ones */
 	s = container_of(l, struct session, node);
-	list_push(&ctl->sessions->endings, &s->node);
+	list_push(&ctl->sessions->closing, &s->node);
 	go_on(s);
-	return !list_empty(&ctl->sessions->endings);
+	return !list_empty(&ctl->sessions->closing);
 }
