@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The control thread: set-up, event loop, shutdown. */
 #include "ctl.h"
+#include "memory/alloc.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -20,6 +21,7 @@
 #include "core.h"
 #include "diagnose/diagnose.h"
 #include "list.h"
+#include "migrate/migrate.h"
 #include "net/neigh.h"
 #include "net/net.h"
 #include "news.h"
@@ -36,7 +38,6 @@
 #include "sysfs/sysfs.h"
 #include "verbs/dest.h"
 #include "verbs/group.h"
-#include "migrate/migrate.h"
 #include "verbs/objects.h"
 #include "verbs/qp_obj.h"
 #include "worker.h"

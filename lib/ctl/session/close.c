@@ -4,13 +4,14 @@
 #include <sys/socket.h>
 #include "config/ctl_parts.h"
 #include "list.h"
+#include "loop/reaper.h"
 #include "net/net.h"
 #include "session/bells.h"
 #include "session/handles.h"
 #include "session/job.h"
 #include "session/notifier.h"
 #include "session/quota.h"
-#include "session/reaper.h"
+#include "session/rings.h"
 #include "session/session.h"
 #include "session/sessions.h"
 #include "session/turn.h"
@@ -41,7 +42,7 @@ static void finish(struct session *s)
 	/* The socket last: its end means that no more completions will follow. */
 	shutdown(s->watch.fd, SHUT_RDWR);
 	reap_fd(ctl->sessions->closer, owner_connections(s->peer.uid), s->watch.fd);
-	session_shm_free(s, &s->region);
+	rings_free(s, &s->region);
 	quota_close(s);
 	list_del(&s->node);
 	ctl->sessions->nclosing--;

@@ -18,9 +18,9 @@
 #include "config/config.h"
 #include "list.h"
 #include "loop/loop.h"
+#include "memory/shm.h"
 #include "session/handles.h"
 #include "session/notifier.h"
-#include "session/shm.h"
 
 struct account;
 struct bells;
@@ -88,14 +88,6 @@ void session_reply(struct session *s, const struct abi_msg *msg, int result, str
  *  @return milliseconds until it must be called again, -1: never. */
 int sessions_poll(struct ctl *ctl, uint64_t now_ms);
 
-/** Handles the owners of memory that faulted, when the eventfd of sigbus_notify() is readable. The
- *  signal handler has already withdrawn the faulted region, so that nobody takes its zeroes for
- *  data. A session ends if its queues faulted, or more than SESSION_FAULTED_MAX regions. */
-void session_faults_ready(struct watch *w);
-
-/** Raises an event of port @p index for all sessions. */
-void session_port_event(struct ctl *ctl, uint32_t index, uint32_t type);
-
 /** @return whether the program runs as root or as rocid's own user. */
 bool session_privileged(const struct session *s);
 
@@ -108,13 +100,5 @@ void session_close(struct session *s);
 /** Continues to close one session, up to a bounded number of objects.  @return true while there is
  *  more to do. */
 bool sessions_close_some(struct ctl *ctl);
-
-/** @return @p size zeroed bytes, aligned to CACHE_LINE, to be freed with free(), or NULL. */
-void *object_alloc(size_t size);
-
-/** Creates a ring region charged to @p s.  @return as shm_create(), or -EDQUOT beyond the limit. */
-int session_shm(struct session *s, struct shm *m, const char *name, size_t size, int *fd,
-	char why[ABI_SENTENCE_MAX]);
-void session_shm_free(struct session *s, struct shm *m);
 
 #endif

@@ -84,4 +84,12 @@ void sessions_close(struct sessions *all);
 /** Frees the rest, once all of their objects are gone. */
 void sessions_destroy(struct sessions *all);
 
+/** Raises an event of port @p index for all sessions. */
+void sessions_port_event(struct ctl *ctl, uint32_t index, uint32_t type);
+
+/** Handles the owners of memory that faulted, when the eventfd of sigbus_notify() is readable. The
+ *  signal handler has already withdrawn the faulted region, so that nobody takes its zeroes for
+ *  data. A session ends if its queues faulted, or more than SESSION_FAULTED_MAX regions. */
+void sessions_faults_ready(struct watch *w);
+
 #endif

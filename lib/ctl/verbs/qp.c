@@ -11,6 +11,9 @@
 #include "config/ctl_parts.h"
 #include "core.h"
 #include "flow.h"
+#include "loop/reaper.h"
+#include "memory/alloc.h"
+#include "memory/numa.h"
 #include "net/gids.h"
 #include "net/neigh.h"
 #include "net/net.h"
@@ -20,9 +23,8 @@
 #include "session/bells.h"
 #include "session/failures.h"
 #include "session/ids.h"
-#include "memory/numa.h"
 #include "session/quota.h"
-#include "session/reaper.h"
+#include "session/rings.h"
 #include "session/session.h"
 #include "session/sessions.h"
 #include "text/sentence.h"
@@ -406,7 +408,7 @@ int cmd_create_qp(struct session *s, const struct request *q, struct reply *r)
 	list_init(&o->members);
 	use_parts(o, 1);
 	l = make_layout(&in);
-	err = session_shm(s, &o->rings, "roci-qp", l.size, &fd, r->why);
+	err = rings_create(s, &o->rings, "roci-qp", l.size, &fd, r->why);
 	if (!err) {
 		reply_fd(r, fd);
 		err = take_numbers(s, o, r);
@@ -534,7 +536,7 @@ void qp_release(struct qp_obj *o)
 	gid_hold_set(&o->hold, NULL, 0);
 	gid_hold_set(&o->wanted, NULL, 0);
 	use_parts(o, -1);
-	session_shm_free(s, &o->rings);
+	rings_free(s, &o->rings);
 	quota_give(s, &(struct charge){CTL_QUEUES, o->bytes}, 1);
 	quota_give(s, qp_charge, ARRAY_SIZE(qp_charge));
 	if (o->bytes >= LARGE_QP)
