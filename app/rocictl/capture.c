@@ -11,6 +11,7 @@
 #include "abi_ctl.h"
 #include "capture.h"
 #include "limits.h"
+#include "row.h"
 #include "stream.h"
 
 /* Several of the longest blocks. */
@@ -170,9 +171,14 @@ static int open_file(struct file *f)
 
 static void print_json(const struct file *f)
 {
-	json_t *end = json_pack("{s:s, s:I, s:I}", "file", f->name, "frames", (json_int_t)f->frames,
-		"lost", (json_int_t)f->lost);
+	struct row r;
+	json_t *end;
 
+	row_begin(&r);
+	put_text(&r, "file", f->name);
+	put_int(&r, "frames", (int64_t)f->frames);
+	put_int(&r, "lost", (int64_t)f->lost);
+	end = row_end(&r);
 	json_dumpf(end, stdout, JSON_COMPACT);
 	putchar('\n');
 	json_decref(end);

@@ -18,8 +18,8 @@
 #include "net/netport.h"
 #include "number.h"
 #include "refuse.h"
+#include "row.h"
 #include "session/sessions.h"
-#include "text/row.h"
 #include "verbs/objects.h"
 #include "worker.h"
 

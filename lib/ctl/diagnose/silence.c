@@ -10,6 +10,7 @@
 #include <string.h>
 #include "abi_names.h"
 #include "abi_wqe.h"
+#include "address.h"
 #include "bits.h"
 #include "cause.h"
 #include "config/ctl_parts.h"
