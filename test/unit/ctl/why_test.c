@@ -350,6 +350,24 @@ static void why_of_qp__local_peer(void **state)
 	assert_non_null(strstr(silent(1)->text, "but no such QP"));
 }
 
+/* Packets within this rocid cross no link, whatever their size. */
+static void why_of_qp__local_peer_has_no_mtu(void **state)
+{
+	const struct cause_note n = {.cause = CAUSE_RETRIES, .heard = true, .value = 4096};
+	struct cause_note unheard = n;
+	struct qp_obj *peer = another_qp();
+
+	unheard.heard = false;
+	peer->qp->state = ABI_QPS_RTS;
+	silent(peer->qpn);
+	assert_non_null(strstr(fail_for(n)->text, "the path MTU may be too large"));
+	assert_non_null(strstr(fail_for(unheard)->text, "the path MTU is too large"));
+	o->qp->path.local = true;
+	assert_null(strstr(fail_for(n)->text, "MTU"));
+	assert_null(strstr(fail_for(unheard)->text, "MTU"));
+	o->qp->path.local = false;
+}
+
 /* A later event is no cause. */
 static void why_of_qp__local_peer_failed_later(void **state)
 {
@@ -743,6 +761,7 @@ int main(void)
 		T(why_of_qp__rival),
 		T(why_of_qp__told_once),
 		T(why_of_qp__local_peer),
+		T(why_of_qp__local_peer_has_no_mtu),
 		T(why_of_qp__local_peer_failed_later),
 		T(why_of_qp__peer_of_another_user),
 		T(why_of_qp__stray_packets),
