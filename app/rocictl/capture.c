@@ -141,7 +141,7 @@ static int copy(struct file *f, int stream, uint8_t *buffer)
 		have += (size_t)n;
 		whole = take_blocks(f, buffer, have);
 		if (whole < 0)
-			return complain("rocid does not send pcapng: it is another version", "");
+			return complain("rocid does not send pcapng: it is of another version", "");
 		done = write_blocks(f, buffer, (size_t)whole);
 		if (done < (size_t)whole)
 			return give_up(&before, buffer, done, errno);
@@ -150,7 +150,8 @@ static int copy(struct file *f, int stream, uint8_t *buffer)
 		memmove(buffer, buffer + whole, have);
 	}
 	if (!f->complete)
-		return complain("rocid ended: the file has everything that it sent before", "");
+		return complain(
+			"rocid stopped: the file has everything that it sent until then", "");
 	return 0;
 }
 

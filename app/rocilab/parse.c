@@ -109,8 +109,7 @@ static int on_measure(struct parser *p)
 	if (set_key(p, &key, p->word[1]))
 		return -EINVAL;
 	if (range[1] <= range[0])
-		return wrong(
-			p, "the measurement has no length: for a run of 5 ms, 'measure 0..5ms'");
+		return wrong(p, "the measurement is empty: for a run of 5 ms, 'measure 0..5ms'");
 	p->s->from = range[0];
 	p->s->to = range[1];
 	return 0;

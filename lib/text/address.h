@@ -11,7 +11,7 @@
 bool gid_of_text(uint8_t gid[16], const char *text);
 
 /** Reads a MAC address: six bytes of one or two hexadecimal digits each, separated by colons.
- *  @return false: it is none, and @p mac is undefined. */
+ *  @return false: it is not one, and @p mac is undefined. */
 bool mac_of_text(uint8_t mac[6], const char *text);
 
 /** Room for the text of a MAC address, and its NUL. */

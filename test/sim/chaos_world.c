@@ -70,7 +70,7 @@ static void make_link(struct chaos_world *w, unsigned from, unsigned to, uint64_
 	wirecheck_tap(&w->wire, &w->link[from][to]);
 }
 
-/* Each other host has the short way between its own QPs, and names payload in frames. */
+/* Each other host has the fast path between its own QPs, and names payload in frames. */
 static void make_host(struct chaos_world *w, unsigned h, bool direct)
 {
 	w->host[h] = aligned_alloc(CACHE_LINE, sizeof(*w->host[h]));

@@ -140,8 +140,7 @@ static int charge_request(const struct cm_id *l, const struct cm_event *e, char 
 
 	if (e->over_share && !quota_has_little(s, CTL_CM_REQUESTS))
 		return refuse(why, -EDQUOT,
-			"too many of all unanswered requests are of this peer: accept or reject "
-			"some");
+			"this peer has too many unanswered requests: accept or reject some");
 	return quota_take(s, request_charge, ARRAY_SIZE(request_charge), why);
 }
 

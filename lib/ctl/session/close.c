@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Closes sessions, in turns and in steps. */
+/* Closes sessions, in turn and in steps. */
 #include <stdlib.h>
 #include <sys/socket.h>
 #include "config/ctl_parts.h"
@@ -50,7 +50,7 @@ static void finish(struct session *s)
 }
 
 /* @return false if @p s has been freed. */
-static bool go_on(struct session *s)
+static bool continue_close(struct session *s)
 {
 	if (s->ctl->sessions->ops->release_some(s))
 		return true;
@@ -80,7 +80,7 @@ void session_begin_close(struct session *s)
 void session_close(struct session *s)
 {
 	session_begin_close(s);
-	while (go_on(s))
+	while (continue_close(s))
 		;
 }
 
@@ -91,9 +91,9 @@ bool sessions_close_some(struct ctl *ctl)
 
 	if (!l)
 		return false;
-	/* in turns, so that a large session does not delay small ones */
+	/* in turn, so that a large session does not delay small ones */
 	s = container_of(l, struct session, node);
 	list_push(&ctl->sessions->closing, &s->node);
-	go_on(s);
+	continue_close(s);
 	return !list_empty(&ctl->sessions->closing);
 }

@@ -333,7 +333,8 @@ static int make_qp(struct session *s, struct qp_obj *o, const struct abi_create_
 	o->qp = qp_init(mem, &cfg);
 	if (!o->qp) {
 		free(mem);
-		return refuse(r->why, -EINVAL, "a QP needs a send queue: set max_send_wr to 1");
+		return refuse(
+			r->why, -EINVAL, "a QP needs a send queue: set max_send_wr to 1 or more");
 	}
 	return 0;
 }
@@ -488,7 +489,7 @@ void qp_unpublish(struct qp_obj *o)
 	atomic_store_explicit(&bells->qp[o->doorbell], NULL, memory_order_release);
 }
 
-/* As qp_unpublish(), and makes its worker drop @p o. */
+/* Like qp_unpublish(), and makes its worker drop @p o. */
 static void qp_detach(struct qp_obj *o)
 {
 	struct core_cmd cmd = {.type = CORE_CMD_DETACH_QP, .qp = o->qp};

@@ -160,7 +160,7 @@ static void begin(enum way way)
 		connect(e);
 	core_direct(&w.host->core, way == RUNS || way == SINGLY);
 	core_names(&w.host->core, way == NAMED);
-	core_short_ways(&w.host->core, way == RUNS);
+	core_fast_paths(&w.host->core, way == RUNS);
 	post(ABI_WR_RDMA_WRITE, whole(A), app_va(w.mr[B], 0), w.mr[B]->mr.key);
 	run();
 	assert_int_equal(completed(A), ABI_WC_SUCCESS);

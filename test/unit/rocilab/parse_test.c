@@ -181,7 +181,7 @@ static void parse_scenario__names_line_and_suggestion(void **state)
 		{STAR FLOW "at 1ms stop 8\n", "x:3: '8': the flows so far are 0..7"},
 		{STAR "at 1ms stop 0\n", "'0': no flow comes before this line"},
 		{STAR FLOW "at 1ms pause 0\n", "'pause' is not an event: use stop or cnp"},
-		{STAR FLOW "measure 5ms\n", "the measurement has no length"},
+		{STAR FLOW "measure 5ms\n", "the measurement is empty"},
 		{STAR FLOW TIME "expect queu(sw0.8).mean 1K\n", "did you mean 'queue.mean'?"},
 		{STAR FLOW TIME "expect queue(sw0.9).mean 1K\n",
 			"'sw0.9' is not a port; switches are sw0 to sw0, and sw0 has the ports "

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The same seeded work with and without the short ways: every frame is the same and leaves at the
+/* The same seeded work with and without the fast paths: every frame is the same and leaves at the
  * same time, and CQEs, memory, PSNs and counters are the same afterwards. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -130,7 +130,7 @@ static struct world *world_new(int way, uint64_t seed)
 		taps[way][e] = (struct tap){w, e};
 		w->pair.end[e].link.tap = (struct link_tap){see, &taps[way][e]};
 		w->pair.end[e].qp->free_ids = true;
-		core_short_ways(&w->pair.end[e].host->core, way == SHORT);
+		core_fast_paths(&w->pair.end[e].host->core, way == SHORT);
 	}
 	return w;
 }
@@ -394,7 +394,7 @@ static void shoot(struct lone *l, bool on, void (*change)(struct lone *, struct 
 
 	lone_init(l);
 	lone_start(l);
-	core_short_ways(&l->host->core, on);
+	core_fast_paths(&l->host->core, on);
 	for (unsigned i = 0; i <= SHOTS; i++) {
 		struct shot one = {.opcode = OP_WRITE_ONLY,
 			.psn = RQ_PSN + i,
@@ -545,7 +545,7 @@ static void open_requests__are_no_run(void **state)
 
 			lone_init(l);
 			lone_start(l);
-			core_short_ways(&l->host->core, way == SHORT);
+			core_fast_paths(&l->host->core, way == SHORT);
 			if (inside)
 				lone_recv(l, 1, 0, 4096);
 			lone_rx(l, &(struct shot){.opcode = inside ? OP_SEND_FIRST : OP_SEND_ONLY,
@@ -580,7 +580,7 @@ static void fault__ends_a_run(void **state)
 
 		lone_init(&l);
 		lone_start(&l);
-		core_short_ways(&l.host->core, way == SHORT);
+		core_fast_paths(&l.host->core, way == SHORT);
 		mr = hole_open(l.host, APP_PD);
 		for (unsigned i = 0; i <= SHOTS; i++) {
 			struct shot one = {.opcode = OP_WRITE_ONLY,
