@@ -4,7 +4,7 @@
  * The emulated link: the effects of a bad cable, a full switch or a long path on RoCE packets, on
  * the receive side of any port. Other frames pass unchanged, so that ARP and the kernel's traffic
  * neither suffer nor disturb a repeatable run. The same seed and the same packets give the same
- * faults.
+ * impairments.
  */
 #ifndef LINKEMU_H
 #define LINKEMU_H

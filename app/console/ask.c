@@ -78,7 +78,7 @@ static json_t *take_document(int fd, char why[ASK_WHY])
 
 	if (!document)
 		snprintf(why, ASK_WHY,
-			"rocid's answer is incomplete: it ended, or is another version");
+			"rocid's answer is incomplete: it has stopped, or is of another version");
 	return document;
 }
 

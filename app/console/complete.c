@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include "ask.h"
 #include "console.h"
+#include "row.h"
 
 #define LINE_WIDTH 80u
 #define GAP	   2u
@@ -58,6 +59,16 @@ static const char *inner_line(const char *line)
 	return p > rest && isblank((unsigned char)*p) ? skip_blanks(p) : rest;
 }
 
+static json_t *offer(const char *word, const char *help)
+{
+	struct row r;
+
+	row_begin(&r);
+	put_text(&r, "word", word);
+	put_text(&r, "help", help);
+	return row_end(&r);
+}
+
 /* The console's own commands are first words. */
 static void add_own(json_t *offers, const char *line, const char *inner)
 {
@@ -67,8 +78,7 @@ static void add_own(json_t *offers, const char *line, const char *inner)
 		return;
 	for (unsigned i = 0; (name = console_command(i, &help)); i++)
 		if (line == inner && !strncmp(name, inner, strlen(inner)))
-			json_array_append_new(
-				offers, json_pack("{s:s, s:s}", "word", name, "help", help));
+			json_array_append_new(offers, offer(name, help));
 }
 
 static int by_word(const void *a, const void *b)

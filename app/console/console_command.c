@@ -5,6 +5,7 @@
 #include "ask.h"
 #include "bits.h"
 #include "console.h"
+#include "row.h"
 #include "table.h"
 #include "watch.h"
 
@@ -68,9 +69,14 @@ static void add_own_help(json_t *document)
 {
 	json_t *commands = json_object_get(document, "commands");
 
-	for (unsigned i = 0; i < ARRAY_SIZE(own); i++)
-		json_array_append_new(commands,
-			json_pack("{s:s, s:s}", "command", own[i].form, "does", own[i].help));
+	for (unsigned i = 0; i < ARRAY_SIZE(own); i++) {
+		struct row r;
+
+		row_begin(&r);
+		put_text(&r, "command", own[i].form);
+		put_text(&r, "does", own[i].help);
+		json_array_append_new(commands, row_end(&r));
+	}
 }
 
 static int print(struct console *c, const char *line, json_t *document)

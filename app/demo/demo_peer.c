@@ -15,6 +15,7 @@
 #include "measure.h"
 #include "number.h"
 #include "oob.h"
+#include "row.h"
 #include "talk.h"
 
 /* Data begins at an odd address: nothing may depend on alignment. */
@@ -144,11 +145,17 @@ static void complete(struct endpoint *e)
 static void report(const char *operation, uint32_t len, uint64_t a, uint64_t b)
 {
 	char digest_a[17], digest_b[17];
+	struct row r;
 
 	snprintf(digest_a, sizeof(digest_a), "%016" PRIx64, a);
 	snprintf(digest_b, sizeof(digest_b), "%016" PRIx64, b);
-	json_line(json_pack("{s:s, s:I, s:s, s:s, s:b}", "check", operation, "bytes",
-		(json_int_t)len, "digest_a", digest_a, "digest_b", digest_b, "ok", a == b));
+	row_begin(&r);
+	put_text(&r, "check", operation);
+	put_int(&r, "bytes", len);
+	put_text(&r, "digest_a", digest_a);
+	put_text(&r, "digest_b", digest_b);
+	put_bool(&r, "ok", a == b);
+	json_line(row_end(&r));
 }
 
 static void check_write(struct endpoint *e, int fd, uint32_t len, uint64_t seed)

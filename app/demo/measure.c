@@ -4,6 +4,7 @@
 #include "json_line.h"
 #include "measure.h"
 #include "oob.h"
+#include "row.h"
 
 #define RUN_S 0.3
 /* Maximum bytes in flight, so that the end of a slow run does not take long. */
@@ -26,6 +27,7 @@ void measure_bandwidth(
 	unsigned long messages = 0;
 	unsigned flying = 0;
 	double took;
+	struct row r;
 
 	do {
 		while (flying < depth && seconds() - start < RUN_S) {
@@ -37,8 +39,12 @@ void measure_bandwidth(
 			flying -= (unsigned)endpoint_wait(e, wc, QUEUE_DEPTH);
 		took = seconds() - start;
 	} while (flying || took < RUN_S);
-	json_line(json_pack("{s:s, s:I, s:I, s:f}", "measure", name, "bytes", (json_int_t)len,
-		"messages", (json_int_t)messages, "seconds", took));
+	row_begin(&r);
+	put_text(&r, "measure", name);
+	put_int(&r, "bytes", len);
+	put_int(&r, "messages", (int64_t)messages);
+	put_real(&r, "seconds", took);
+	json_line(row_end(&r));
 }
 
 /* SENDs that were received and not answered, and sent and not acknowledged. */
@@ -96,6 +102,7 @@ void measure_latency(struct endpoint *e, uint32_t len)
 	struct traffic t = {0};
 	double start = seconds();
 	unsigned n = 0;
+	struct row r;
 	bool last;
 
 	do {
@@ -109,9 +116,13 @@ void measure_latency(struct endpoint *e, uint32_t len)
 	} while (!last);
 	drain(e, &t);
 	qsort(trip, n, sizeof(trip[0]), compare);
-	json_line(json_pack("{s:s, s:I, s:I, s:f, s:f}", "measure", "send_latency", "bytes",
-		(json_int_t)len, "round_trips", (json_int_t)n, "median_us", trip[n / 2] * 1e6,
-		"p99_us", trip[n - 1 - n / 100] * 1e6));
+	row_begin(&r);
+	put_text(&r, "measure", "send_latency");
+	put_int(&r, "bytes", len);
+	put_int(&r, "round_trips", n);
+	put_real(&r, "median_us", trip[n / 2] * 1e6);
+	put_real(&r, "p99_us", trip[n - 1 - n / 100] * 1e6);
+	json_line(row_end(&r));
 }
 
 void measure_echo(struct endpoint *e, int fd, uint32_t len)

@@ -7,6 +7,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include "json_line.h"
+#include "row.h"
 #include "talk.h"
 
 static int make_socket(const char *path, struct sockaddr_un *addr)
@@ -28,12 +29,15 @@ static int make_socket(const char *path, struct sockaddr_un *addr)
 int talk_listen(const char *path)
 {
 	struct sockaddr_un addr;
+	struct row r;
 	int fd = make_socket(path, &addr);
 	int peer;
 
 	if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) || listen(fd, 1))
 		errx(1, "cannot listen on %s: %s", path, strerror(errno));
-	json_line(json_pack("{s:b}", "listening", true));
+	row_begin(&r);
+	put_bool(&r, "listening", true);
+	json_line(row_end(&r));
 	peer = accept(fd, NULL, NULL);
 	if (peer < 0)
 		errx(1, "the other end did not connect to %s: %s", path, strerror(errno));

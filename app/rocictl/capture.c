@@ -11,6 +11,7 @@
 #include "abi_ctl.h"
 #include "capture.h"
 #include "limits.h"
+#include "row.h"
 #include "stream.h"
 
 /* Several of the longest blocks. */
@@ -140,7 +141,7 @@ static int copy(struct file *f, int stream, uint8_t *buffer)
 		have += (size_t)n;
 		whole = take_blocks(f, buffer, have);
 		if (whole < 0)
-			return complain("rocid does not send pcapng: it is another version", "");
+			return complain("rocid does not send pcapng: it is of another version", "");
 		done = write_blocks(f, buffer, (size_t)whole);
 		if (done < (size_t)whole)
 			return give_up(&before, buffer, done, errno);
@@ -149,7 +150,8 @@ static int copy(struct file *f, int stream, uint8_t *buffer)
 		memmove(buffer, buffer + whole, have);
 	}
 	if (!f->complete)
-		return complain("rocid ended: the file has everything that it sent before", "");
+		return complain(
+			"rocid stopped: the file has everything that it sent until then", "");
 	return 0;
 }
 
@@ -170,9 +172,14 @@ static int open_file(struct file *f)
 
 static void print_json(const struct file *f)
 {
-	json_t *end = json_pack("{s:s, s:I, s:I}", "file", f->name, "frames", (json_int_t)f->frames,
-		"lost", (json_int_t)f->lost);
+	struct row r;
+	json_t *end;
 
+	row_begin(&r);
+	put_text(&r, "file", f->name);
+	put_int(&r, "frames", (int64_t)f->frames);
+	put_int(&r, "lost", (int64_t)f->lost);
+	end = row_end(&r);
 	json_dumpf(end, stdout, JSON_COMPACT);
 	putchar('\n');
 	json_decref(end);

@@ -7,6 +7,7 @@
 #include <rte_eal.h>
 #include <rte_lcore.h>
 #include <rte_malloc.h>
+#include "address.h"
 #include "daemon.h"
 #include "icrc.h"
 #include "rxwake.h"

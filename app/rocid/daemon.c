@@ -436,7 +436,7 @@ void daemon_down(struct daemon *d)
 	for (uint32_t i = 0; i < d->nports; i++) {
 		struct daemon_port *p = &d->port[i];
 
-		signals_ending("the driver of port", i + 1);
+		signals_stopping("the driver of port", i + 1);
 		tap_stop(p->tap);
 		for (unsigned q = 0; q < WORKER_MAX; q++)
 			linkemu_detach(p->emu[q]);
@@ -447,7 +447,7 @@ void daemon_down(struct daemon *d)
 		share_unguard(&p->guard);
 		share_guard_vlans(&p->vlans, NULL, 0, NULL, 0);
 	}
-	signals_ending("the remaining ports", 0);
+	signals_stopping("the remaining ports", 0);
 	for (uint32_t i = 0; i < d->npairs; i++)
 		ringpair_destroy(i, (uint16_t)d->opt->workers);
 	for (uint32_t i = 0; d->dp && i < PORT_MAX; i++)

@@ -7,8 +7,8 @@
 #include <rte_ethdev.h>
 #include "daemon.h"
 #include "gso/gso.h"
+#include "row.h"
 #include "rxwake.h"
-#include "text/row.h"
 
 static uint32_t refused(void *arg, uint32_t i, uint64_t now_ms, uint64_t within_ms)
 {

@@ -30,11 +30,11 @@ static int serve(struct options *opt, char why[VALUE_MAX * 2])
 
 	if (!err)
 		err = daemon_run(&daemon, why);
-	signals_ending("standard output, to print statistics", 0);
+	signals_stopping("standard output, to print statistics", 0);
 	if (!err)
 		stats_print(&daemon, stdout);
 	daemon_down(&daemon);
-	signals_ending("DPDK to release its resources", 0);
+	signals_stopping("DPDK to release its resources", 0);
 	return err;
 }
 

@@ -5,7 +5,7 @@
 #include "daemon.h"
 #include "ipoib.h"
 #include "rib.h"
-#include "text/row.h"
+#include "row.h"
 #include "text/sentence.h"
 
 static int start(struct daemon *d, uint32_t i, char why[VALUE_MAX * 2])

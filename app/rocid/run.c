@@ -28,7 +28,7 @@ static void say_ready(const struct daemon *d)
 }
 
 /* The control thread: commands to workers need workers that run, so it waits for all, and it
- * ends the sessions while they still do. */
+ * closes the sessions while they still do. */
 static void *control(void *arg)
 {
 	struct daemon *d = arg;
@@ -54,15 +54,15 @@ static void *control(void *arg)
 	err = ctl_run(d->ctl);
 	signals_serve(NULL);
 	daemon_stop_ribs(d);
-	notify("STOPPING=1\nSTATUS=ending\n");
-	signals_ending("the sessions of programs", 0);
+	notify("STOPPING=1\nSTATUS=stopping\n");
+	signals_stopping("the sessions of programs", 0);
 	ctl_destroy(d->ctl);
 	d->ctl = NULL;
-	signals_ending("the netdevs of IP over InfiniBand", 0);
+	signals_stopping("the netdevs of IP over InfiniBand", 0);
 	daemon_end_ribs(d);
-	signals_ending("the prompt", 0);
+	signals_stopping("the prompt", 0);
 	prompt_stop(prompt);
-	signals_ending("the workers", 0);
+	signals_stopping("the workers", 0);
 	for (uint32_t i = 0; i < dp->nworkers; i++)
 		worker_stop(dp->worker[i]);
 	return (void *)err;

@@ -10,7 +10,7 @@
 #include "ctl.h"
 #include "signals.h"
 
-/* Grace period of a start that was asked to end: far longer than any pause of the machine. */
+/* Grace period of a start that was asked to stop: far longer than any pause of the machine. */
 #define PATIENCE_S 60
 /* Interval at which a shutdown reports what it is waiting for. */
 #define REPORT_S 10
@@ -18,13 +18,13 @@
 static struct {
 	pthread_mutex_t lock;
 	bool asked;
-	bool started;		    /* the start is over */
-	struct ctl *ctl;	    /* what a signal stops */
-	const char *_Atomic ending; /* signals_ending() */
+	bool started;		      /* the start is over */
+	struct ctl *ctl;	      /* what a signal stops */
+	const char *_Atomic stopping; /* signals_stopping() */
 	_Atomic uint32_t number;
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void ending_signals(sigset_t *set)
+static void stop_signals(sigset_t *set)
 {
 	sigemptyset(set);
 	sigaddset(set, SIGINT);
@@ -71,7 +71,7 @@ static bool signal_within(const sigset_t *set, time_t seconds)
 static void watch_start(const sigset_t *set)
 {
 	static const char sentence[] =
-		"rocid: a signal arrived while the start was stuck: ended without cleaning up\n";
+		"rocid: a signal arrived while the start was stuck: stopped without cleaning up\n";
 
 	signal_within(set, PATIENCE_S);
 	if (!is_starting())
@@ -82,9 +82,9 @@ static void watch_start(const sigset_t *set)
 }
 
 /* A driver can be stuck, as can the reader of standard output. */
-static void report_ending(void)
+static void report_stopping(void)
 {
-	const char *what = atomic_load(&state.ending);
+	const char *what = atomic_load(&state.stopping);
 	uint32_t number = atomic_load(&state.number);
 	char sentence[160], of[16] = "";
 	int n;
@@ -92,7 +92,7 @@ static void report_ending(void)
 	if (number)
 		snprintf(of, sizeof(of), " %u", number);
 	n = snprintf(sentence, sizeof(sentence),
-		"rocid: has not ended yet: it waits for %s%s; SIGKILL ends it without cleaning "
+		"rocid: not stopped yet: waiting for %s%s; SIGKILL stops it without cleaning "
 		"up\n",
 		what ? what : "the control thread", of);
 	if (write(STDERR_FILENO, sentence, (size_t)n) < 0)
@@ -105,14 +105,14 @@ static void *wait_for_signals(void *arg)
 	int sig;
 
 	pthread_setname_np(pthread_self(), "roci-signals");
-	ending_signals(&set);
+	stop_signals(&set);
 	while (sigwait(&set, &sig))
 		;
 	if (ask())
 		watch_start(&set);
 	for (;;)
 		if (!signal_within(&set, REPORT_S))
-			report_ending();
+			report_stopping();
 	return NULL;
 }
 
@@ -122,7 +122,7 @@ int signals_start(void)
 	sigset_t set;
 	int err;
 
-	ending_signals(&set);
+	stop_signals(&set);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	err = pthread_create(&thread, NULL, wait_for_signals, NULL);
@@ -151,8 +151,8 @@ void signals_serve(struct ctl *ctl)
 	pthread_mutex_unlock(&state.lock);
 }
 
-void signals_ending(const char *what, uint32_t number)
+void signals_stopping(const char *what, uint32_t number)
 {
 	atomic_store(&state.number, number);
-	atomic_store(&state.ending, what);
+	atomic_store(&state.stopping, what);
 }

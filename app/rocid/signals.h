@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file signals.h
- * SIGINT, SIGTERM and SIGHUP end rocid, at any time. A dedicated thread waits for them; all others
+ * SIGINT, SIGTERM and SIGHUP stop rocid, at any time. A dedicated thread waits for them; all others
  * have them blocked, so no code runs inside a signal handler.
  */
 #ifndef SIGNALS_H
@@ -23,12 +23,12 @@ int signals_start(void);
 bool signals_asked(void);
 
 /** The start is over: from now on a signal, even an earlier one, calls ctl_stop(@p ctl). NULL:
- * rocid is already ending, there is nothing left to stop. */
+ * rocid is already stopping. */
 void signals_serve(struct ctl *ctl);
 
-/** Notes what is being ended now, for the sentence that an end of more than ten seconds prints.
- * From the thread that ends it. @param what stays valid @param number for instance of the port; 0:
- * none */
-void signals_ending(const char *what, uint32_t number);
+/** Notes what is being stopped now, for the sentence that a shutdown of more than ten seconds
+ * prints. From the thread that stops it. @param what stays valid @param number for instance of the
+ * port; 0: none */
+void signals_stopping(const char *what, uint32_t number);
 
 #endif

@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 #include "core_counters.h"
-#include "show/stats.h"
 #include "daemon.h"
 #include "drop.h"
-#include "text/row.h"
+#include "row.h"
+#include "show/stats.h"
 
 static json_t *shell_json(const struct daemon *d)
 {

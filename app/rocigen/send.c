@@ -14,6 +14,7 @@
 #include "json_line.h"
 #include "opcode.h"
 #include "plan.h"
+#include "row.h"
 #include "send.h"
 
 #define PORT	   0
@@ -202,12 +203,20 @@ static void hold(void)
 static void print(const struct plan *p, uint64_t sent, uint64_t refused, double seconds,
 	const struct answers *a)
 {
-	json_line(json_pack("{s:I, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I}", "sent",
-		(json_int_t)sent, "seconds", seconds, "mpps", (double)sent / seconds * 1e-6,
-		"gbit_s", (double)sent * (double)plan_length(p, 0) * 8e-9 / seconds,
-		"refused_bursts", (json_int_t)refused, "answers", (json_int_t)a->packets, "acks",
-		(json_int_t)a->acks, "naks", (json_int_t)a->naks, "cnps", (json_int_t)a->cnps,
-		"others", (json_int_t)a->others));
+	struct row r;
+
+	row_begin(&r);
+	put_int(&r, "sent", (int64_t)sent);
+	put_real(&r, "seconds", seconds);
+	put_real(&r, "mpps", (double)sent / seconds * 1e-6);
+	put_real(&r, "gbit_s", (double)sent * (double)plan_length(p, 0) * 8e-9 / seconds);
+	put_int(&r, "refused_bursts", (int64_t)refused);
+	put_int(&r, "answers", (int64_t)a->packets);
+	put_int(&r, "acks", (int64_t)a->acks);
+	put_int(&r, "naks", (int64_t)a->naks);
+	put_int(&r, "cnps", (int64_t)a->cnps);
+	put_int(&r, "others", (int64_t)a->others);
+	json_line(row_end(&r));
 }
 
 void send_plan(const struct plan *p, int argc, char *argv[])

@@ -15,6 +15,7 @@
 #include "address.h"
 #include "json_line.h"
 #include "number.h"
+#include "row.h"
 
 #define MEMORY	 (1u << 20)
 #define RECEIVE	 16384u /* bytes of a receive */
@@ -129,11 +130,16 @@ static void send_one(struct roci_qp *from)
 static void print(void)
 {
 	json_t *numbers = json_array();
+	struct row r;
 
 	for (unsigned i = 0; i < nqps; i++)
 		json_array_append_new(numbers, json_integer(qp[i]->qp_num));
-	json_line(json_pack("{s:I, s:I, s:i, s:o}", "rkey", (json_int_t)mr->rkey, "va",
-		(json_int_t)(uintptr_t)mr->addr, "bytes", (int)MEMORY, "qpn", numbers));
+	row_begin(&r);
+	put_int(&r, "rkey", mr->rkey);
+	put_int(&r, "va", (int64_t)(uintptr_t)mr->addr);
+	put_int(&r, "bytes", MEMORY);
+	put_json(&r, "qpn", numbers);
+	json_line(row_end(&r));
 }
 
 /* Sleeps meanwhile: the CPU is for the measured processes. */

@@ -50,8 +50,7 @@ static int flow(struct reader *r, unsigned number, struct flow_line *to)
 			r->path, number, from, dest);
 	to->last = to->first;
 	if (!size || size > 1u << 30)
-		return wrong(p, "%s: flow %u has %llu bytes; 1 to 1Gi are possible", r->path,
-			number, size);
+		return wrong(p, "%s: flow %u has %llu bytes, not 1 to 1Gi", r->path, number, size);
 	if (!(start >= 0 && start <= START_MAX) || (uint64_t)llround(start * 1e9) < r->base)
 		return wrong(p,
 			"%s: flow %u starts at %.9g s, and the run at %.9g s: see base=", r->path,
@@ -66,8 +65,8 @@ static int read_all(struct reader *r, struct traffic_line *t)
 	unsigned count;
 
 	if (fscanf(r->f, "%u", &count) != 1 || !count || count > FLOW_FILE_MAX)
-		return wrong(r->p, "%s: it begins with the number of its flows, 1 to %u", r->path,
-			FLOW_FILE_MAX);
+		return wrong(r->p, "%s: its first line must be the number of flows, 1 to %u",
+			r->path, FLOW_FILE_MAX);
 	t->flow = calloc(count, sizeof(*t->flow));
 	if (!t->flow)
 		return wrong(r->p, "%s: there is not enough memory for %u flows", r->path, count);

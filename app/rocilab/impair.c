@@ -5,19 +5,19 @@
 #include "opcode.h"
 #include "switch.h"
 
-static enum fault_kind kind_of(const struct sim_buffer *b)
+static enum frame_kind kind_of(const struct sim_buffer *b)
 {
 	int code = switch_opcode(b->bytes, b->len);
 
 	if (code == OPCODE_CNP)
-		return FAULT_CNP;
-	return switch_class_of(code) == CLASS_CONTROL ? FAULT_ACK : FAULT_DATA;
+		return FRAME_CNP;
+	return switch_class_of(code) == CLASS_CONTROL ? FRAME_ACK : FRAME_DATA;
 }
 
 /* Draws a random number only if there is a chance. */
 static bool happens(struct lab *l, double part)
 {
-	return part > 0 && random_part(random_next(&l->faults)) < part;
+	return part > 0 && random_part(random_next(&l->luck)) < part;
 }
 
 /* When the first of the held frames is due. All frames of a kind are held equally long. */
@@ -25,7 +25,7 @@ static void arm(struct lab_impair *i)
 {
 	uint64_t first = SIM_NEVER;
 
-	for (unsigned k = 0; k < FAULT_KINDS; k++)
+	for (unsigned k = 0; k < FRAME_KINDS; k++)
 		if (i->held[k].head && i->held[k].head->due < first)
 			first = i->held[k].head->due;
 	engine_at(&i->lab->engine, &i->due, first);
@@ -35,7 +35,7 @@ static void release(struct sim_event *ev, uint64_t now)
 {
 	struct lab_impair *i = container_of(ev, struct lab_impair, due);
 
-	for (unsigned k = 0; k < FAULT_KINDS; k++)
+	for (unsigned k = 0; k < FRAME_KINDS; k++)
 		while (i->held[k].head && i->held[k].head->due <= now)
 			i->to->receive(i->to, fifo_pop(&i->held[k]), now);
 	arm(i);
@@ -44,8 +44,8 @@ static void release(struct sim_event *ev, uint64_t now)
 static void receive(struct sim_sink *to, struct sim_buffer *b, uint64_t now)
 {
 	struct lab_impair *i = container_of(to, struct lab_impair, in);
-	enum fault_kind kind = kind_of(b);
-	const struct fault_line *f = &i->lab->s->fault[kind];
+	enum frame_kind kind = kind_of(b);
+	const struct impair_line *f = &i->lab->s->impair[kind];
 	struct sim_buffer *copy;
 
 	if (happens(i->lab, f->loss)) {
@@ -66,8 +66,8 @@ static void receive(struct sim_sink *to, struct sim_buffer *b, uint64_t now)
 
 bool impair_any(const struct scenario *s)
 {
-	for (unsigned k = 0; k < FAULT_KINDS; k++)
-		if (s->fault[k].loss > 0 || s->fault[k].duplicate > 0 || s->fault[k].delay)
+	for (unsigned k = 0; k < FRAME_KINDS; k++)
+		if (s->impair[k].loss > 0 || s->impair[k].duplicate > 0 || s->impair[k].delay)
 			return true;
 	return false;
 }

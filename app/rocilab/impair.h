@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file impair.h
- * Faults of the cables on which hosts send: frames that a `fault` statement names are lost,
+ * Impairments of the cables on which hosts send: frames that an `impair` statement names are lost,
  * duplicated or delayed. Located between a NIC and its switch.
  */
 #ifndef IMPAIR_H
@@ -20,10 +20,10 @@ struct lab_impair {
 	struct sim_sink *to;
 	struct lab *lab;
 	struct sim_event due; /* of the held frame that is due first */
-	struct buffer_fifo held[FAULT_KINDS];
+	struct buffer_fifo held[FRAME_KINDS];
 };
 
-/** @return whether the scenario has any fault. */
+/** @return whether the scenario has any impairment. */
 bool impair_any(const struct scenario *s);
 
 /** Inserts itself in front of @p to. @return the sink for the wire */

@@ -202,7 +202,7 @@ static bool memory_make(struct lab *l)
 		return false;
 	engine_init(&l->engine, l->heap, l->place, events, LAB_START);
 	pool_init(&l->pool, l->frames, FRAMES_BYTES);
-	l->faults.state = s->seed * 0xD1342543DE82EF95ull | 1;
+	l->luck.state = s->seed * 0xD1342543DE82EF95ull | 1;
 	return true;
 }
 

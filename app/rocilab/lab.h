@@ -55,11 +55,11 @@ struct lab {
 	void *frames;
 	struct memory memory; /* of hosts, queue pairs, ports and frames */
 	uint8_t *messages;    /* the memory of all messages */
-	struct random faults;
+	struct random luck;   /* of impairments */
 	struct sim_switch *sw;
 	struct sim_notify *notify;  /* of each switch, if it makes Fast CNPs */
 	struct switch_list *listed; /* which Fast CNPs hosts accept: all of them */
-	struct lab_impair *impair;  /* of each host, if there are faults */
+	struct lab_impair *impair;  /* of each host, if frames are impaired */
 	struct net_routes *routes;  /* of each switch */
 	struct switch_port *port;   /* of all switches, one after the other */
 	uint32_t *first;	    /* port of each switch in `port`, and their number */

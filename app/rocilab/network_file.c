@@ -109,7 +109,7 @@ static int cable(struct reader *r)
 		delay(r, &l.delay) || next(r, loss))
 		return -EINVAL;
 	if (!parse_decimal(loss, &part) || part > 0)
-		return bad(r, "the error rate of a cable must be 0: see 'fault'");
+		return bad(r, "the error rate of a cable must be 0: see 'impair'");
 	if (a == b || (!r->is_switch[a] && !r->is_switch[b]))
 		return bad(r, "a cable needs two nodes, and one of them a switch");
 	l.a = r->is_switch[a] ? b : a; /* hosts first */

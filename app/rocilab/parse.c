@@ -59,17 +59,17 @@ static bool has_word(const struct parser *p, const char *begin)
 	return false;
 }
 
-static int on_fault(struct parser *p)
+static int on_impair(struct parser *p)
 {
 	static const char *const kinds[] = {
-		[FAULT_CNP] = "cnp", [FAULT_ACK] = "ack", [FAULT_DATA] = "data"};
+		[FRAME_CNP] = "cnp", [FRAME_ACK] = "ack", [FRAME_DATA] = "data"};
 	struct suggestion s;
 
 	if (p->words > 2 && has_word(p, "late=") && !has_word(p, "delay="))
 		return wrong(p, "late= is the fraction that delay= makes late: add one such as "
 				"delay=1ms");
-	for (unsigned i = 0; p->words > 2 && i < FAULT_KINDS; i++) {
-		struct fault_line *f = &p->s->fault[i];
+	for (unsigned i = 0; p->words > 2 && i < FRAME_KINDS; i++) {
+		struct impair_line *f = &p->s->impair[i];
 		const struct key keys[] = {
 			{"loss", KIND_PART, &f->loss, 0, 1, {0}},
 			{"duplicate", KIND_PART, &f->duplicate, 0, 1, {0}},
@@ -81,12 +81,12 @@ static int on_fault(struct parser *p)
 			return set_all(p, 2, keys, ARRAY_SIZE(keys));
 	}
 	suggest_begin(&s, p->words > 1 ? p->word[1] : "");
-	for (unsigned i = 0; i < FAULT_KINDS; i++)
+	for (unsigned i = 0; i < FRAME_KINDS; i++)
 		suggest_try(&s, kinds[i]);
 	if (s.best && strcmp(s.best, p->word[1]))
 		return wrong(
 			p, "'%s' is not a kind of frame; did you mean '%s'?", p->word[1], s.best);
-	return wrong(p, "a fault looks like 'fault cnp loss=50%%', for cnp, ack or data");
+	return wrong(p, "an impairment looks like 'impair cnp loss=50%%', for cnp, ack or data");
 }
 
 static int on_seed(struct parser *p)
@@ -109,8 +109,7 @@ static int on_measure(struct parser *p)
 	if (set_key(p, &key, p->word[1]))
 		return -EINVAL;
 	if (range[1] <= range[0])
-		return wrong(
-			p, "the measurement has no length: for a run of 5 ms, 'measure 0..5ms'");
+		return wrong(p, "the measurement is empty: for a run of 5 ms, 'measure 0..5ms'");
 	p->s->from = range[0];
 	p->s->to = range[1];
 	return 0;
@@ -141,7 +140,7 @@ static const struct statement {
 		"leave together"},
 	{"cc", on_cc, "cc ALGORITHM|off [profile=NAME] [PARAMETER=VALUE ...]",
 		"congestion control of all hosts; the algorithms:"},
-	{"fault", on_fault, "fault cnp|ack|data loss=50% duplicate=1% delay=1ms late=10%",
+	{"impair", on_impair, "impair cnp|ack|data loss=50% duplicate=1% delay=1ms late=10%",
 		"frames of hosts that are lost, arrive twice, or arrive late"},
 	{"seed", on_seed, "seed 1", "the seed of all random choices"},
 	{"flow", on_flow,
@@ -191,6 +190,8 @@ static int unknown_statement(struct parser *p, const char *name)
 	suggest_begin(&s, name);
 	for (unsigned i = 0; i < ARRAY_SIZE(statements); i++)
 		suggest_try(&s, statements[i].name);
+	if (!strcmp(name, "fault")) /* rocid has faults of QPs, but impairs links */
+		s.best = "impair";
 	if (s.best)
 		return wrong(p, "'%s' is not a statement; did you mean '%s'?", name, s.best);
 	return wrong(p, "'%s' is not a statement: see 'rocilab help'", name);
@@ -335,8 +336,8 @@ int parse_scenario(struct scenario *s, const char *name, const char *text, struc
 	s->retries = 7;
 	s->quantum = 1;
 	s->seed = 1;
-	for (unsigned i = 0; i < FAULT_KINDS; i++)
-		s->fault[i].late = 1;
+	for (unsigned i = 0; i < FRAME_KINDS; i++)
+		s->impair[i].late = 1;
 	cc_config_init(&s->cc, cc_algorithm(0), 0, (double)s->rate);
 	while (*text) {
 		size_t len = strcspn(text, "\n");

@@ -76,7 +76,7 @@ int flow_numbers(struct parser *p, const char *word, uint32_t *first, uint32_t *
 /** Reads the network in the file @p path (network_file.c).  @return 0, or as wrong() */
 int network_file(struct parser *p, const char *path);
 
-/** Prints the topologies that there are. */
+/** Lists the topologies. */
 void topology_help(FILE *f);
 
 /** Prints the algorithms of congestion control, their profiles and parameters. */

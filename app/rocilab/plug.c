@@ -32,8 +32,8 @@ static struct sim_sink *sink_of(const struct end *e)
 	return e->host ? &e->host->nic.in : &e->sw->port[e->port].in;
 }
 
-/* With faults, a host's frames reach @p to through impair.c. */
-static struct sim_sink *faulty(struct lab *l, struct lab_host *h, struct sim_sink *to)
+/* With impairments, a host's frames reach @p to through impair.c. */
+static struct sim_sink *impaired(struct lab *l, struct lab_host *h, struct sim_sink *to)
 {
 	return l->impair ? impair_plug(&l->impair[h - l->host], l, to) : to;
 }
@@ -42,7 +42,7 @@ static void connect(
 	struct lab *l, const struct end *from, const struct end *to, const struct wire_config *wire)
 {
 	if (from->host)
-		nic_plug(&from->host->nic, &l->engine, wire, faulty(l, from->host, sink_of(to)));
+		nic_plug(&from->host->nic, &l->engine, wire, impaired(l, from->host, sink_of(to)));
 	else
 		switch_plug(from->sw, from->port, &l->engine, wire, &l->s->aqm,
 			l->s->seed * 65536 + (uint32_t)(from->sw->port + from->port - l->port),

@@ -62,15 +62,15 @@ struct traffic_line {
 	unsigned flows;
 };
 
-enum fault_kind {
-	FAULT_CNP,
-	FAULT_ACK, /* NAKs, too */
-	FAULT_DATA,
-	FAULT_KINDS
+enum frame_kind {
+	FRAME_CNP,
+	FRAME_ACK, /* NAKs, too */
+	FRAME_DATA,
+	FRAME_KINDS
 };
 
-/** A `fault` statement: applies to a fraction of the frames of one kind that hosts send. */
-struct fault_line {
+/** An `impair` statement: applies to a fraction of the frames of one kind that hosts send. */
+struct impair_line {
 	double loss;
 	double duplicate; /* come twice */
 	double late;	  /* come after those that were sent up to `delay` later */
@@ -119,7 +119,7 @@ struct scenario {
 	struct aqm_config aqm;
 	struct switch_memory memory;
 	uint64_t fastcnp; /* ns between Fast CNPs for a flow; 0: switches make none */
-	struct fault_line fault[FAULT_KINDS];
+	struct impair_line impair[FRAME_KINDS];
 	/* host */
 	uint64_t mtu;
 	uint64_t window;

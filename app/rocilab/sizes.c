@@ -58,7 +58,8 @@ static int read_file(struct sizes *s, const char *name, char *why, size_t size)
 	if (ok && n == EOF && s->points > 1 && s->part[s->points - 1] == 1)
 		return 0;
 	snprintf(why, size,
-		"%s: point %u: each line needs bytes and a percentage, both rising, the last 100",
+		"%s: point %u: each line needs bytes and a percentage, both ascending, the last "
+		"one 100",
 		name, s->points + 1);
 	return -EINVAL;
 }

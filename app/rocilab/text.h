@@ -25,7 +25,7 @@ const char *text_what(enum unit unit);
 /** Writes @p value in its most readable unit, with five digits.  @return @p text */
 char *text_of(double value, enum unit unit, char *text, size_t size);
 
-/** Reads "3" or "2..7".  @return false: it is none of them */
+/** Reads "3" or "2..7".  @return false: it is neither */
 bool text_range(const char *text, uint32_t *first, uint32_t *last);
 
 #endif

@@ -148,6 +148,12 @@ static void set(json_t *object, const char *name, json_t *value)
 		errx(1, "no memory for the JSON document");
 }
 
+static void append(json_t *list, json_t *value)
+{
+	if (json_array_append_new(list, value))
+		errx(1, "no memory for the JSON document");
+}
+
 static json_t *json_group(const struct plan *p)
 {
 	const union roci_gid group = plan_group(p);
@@ -234,11 +240,16 @@ static json_t *distribution(const struct end *e, const struct histogram *trip)
 	double us = 1e6 / ticks_per_second() / (op_told(e->op) ? 1 : 2);
 	json_t *list = json_array();
 
-	for (unsigned b = 0; b < HISTOGRAM_BUCKETS; b++)
-		if (trip->count[b] &&
-			json_array_append_new(list, json_pack("[fI]", histogram_value(b) * us,
-							    (json_int_t)trip->count[b])))
-			errx(1, "no memory for the JSON document");
+	for (unsigned b = 0; b < HISTOGRAM_BUCKETS; b++) {
+		json_t *bucket;
+
+		if (!trip->count[b])
+			continue;
+		bucket = json_array();
+		append(bucket, json_real(histogram_value(b) * us));
+		append(bucket, json_integer((json_int_t)trip->count[b]));
+		append(list, bucket);
+	}
 	return list;
 }
 
@@ -256,8 +267,7 @@ void report_json(FILE *f, const struct side *s, const struct row row[], unsigned
 	set(document, "peer_gid", json_string(gid_text(&s->end.peer_gid, gid)));
 	set(document, "parameters", parameters(s));
 	for (unsigned i = 0; i < rows; i++)
-		if (json_array_append_new(results, json_row(p, &row[i])))
-			errx(1, "no memory for the JSON document");
+		append(results, json_row(p, &row[i]));
 	set(document, "results", results);
 	if (trip)
 		set(document, "distribution", distribution(&s->end, trip));

@@ -13,10 +13,11 @@
  * number, or beyond 64 bits. */
 bool units_bytes(const char *text, uint64_t *value);
 
-/** "5", "0.5" or "1e-3" seconds to microseconds; at most a year.  @return false: it is none. */
+/** "5", "0.5" or "1e-3" seconds to microseconds; at most a year.  @return false: it is not a time.
+ */
 bool units_seconds(const char *text, uint64_t *us);
 
-/** A decimal or 0x number.  @return false: it is none. */
+/** A decimal number, or a hexadecimal one after 0x.  @return false: it is not a number. */
 bool units_number(const char *text, uint64_t *value);
 
 #endif

@@ -2,7 +2,7 @@
 /**
  * @file classes.h
  * The devices in /sys/class, where ibstat, show_gids and many scripts look for them. Links lead to
- * the files that each rocid maintains beside its socket, so they show the current state even after
+ * the files that each rocid maintains next to its socket, so they show the current state even after
  * a restart of rocid. One thread.
  */
 #ifndef CLASSES_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The groups of other hosts while the netdev is a port of a bridge, where no kernel joins them on
- * it: those in which hosts are solicited, whose addresses lib/ipoib has seen, and those that the
+ * it: the solicited-node groups of the addresses that lib/ipoib has seen, and those that the
  * bridge knows by snooping. */
 #include <string.h>
 #include <linux/if_bridge.h>

@@ -9,8 +9,8 @@
 #include "bits.h"
 #include "rib_impl.h"
 
-/* Changes that follow each other within this time are read together: whoever changes netdevs
- * without a pause, in a container for example, does not keep the thread busy. */
+/* Changes that follow each other within this time are read together, so that a container that
+ * changes netdevs without a pause does not keep the thread busy. */
 #define GATHER_MS 10
 
 void rib_wake(int eventfd)

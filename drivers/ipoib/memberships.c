@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The groups that the kernel joined on the netdev (IPB-17: no subnet manager keeps them). Netlink
- * lists them and announces changes. Kernels before Linux 6.15 do not list those of IPv4, so
- * /proc/net is read there; and each second before 6.14, which does not announce changes either. */
+/* The groups that the kernel joined on the netdev (IPB-17: there is no subnet manager that keeps
+ * them). Netlink lists them and announces changes. Kernels before Linux 6.15 do not list those of
+ * IPv4, so /proc/net is read instead, once per second before 6.14, which does not announce changes
+ * either. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

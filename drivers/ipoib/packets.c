@@ -110,8 +110,8 @@ static void received(
 	spend(r, slot);
 }
 
-/* UD-05: a datagram that is longer than its receive harms nothing else. A host with the MTU for it
- * can send one, to everybody. */
+/* UD-05: a datagram longer than its receive affects nothing else. A host with a large enough MTU
+ * can send one to everybody. */
 static void too_long(struct rib *r, const struct roci_wc *wc)
 {
 	ipoib_count(r->ipoib, IPOIB_LONG);
@@ -161,9 +161,9 @@ int rib_from_wire(struct rib *r, uint64_t now)
 	return n > 0 ? n : 0;
 }
 
-/* By the MTU that an administrator gave the netdev, though the port may carry more: other hosts of
- * the link receive no more, perhaps (IPB-13). A bridge passes on longer frames that are to be cut.
- * Packets of a larger MTU are dropped until the helper has followed it. */
+/* Uses the MTU that an administrator gave the netdev even if the port carries more, because other
+ * hosts of the link may not receive more (IPB-13). A bridge passes on longer frames that are to be
+ * segmented. Packets of a larger MTU are dropped until the helper has noticed the change. */
 static uint32_t frame_max(struct rib *r)
 {
 	return ETHER_HLEN + (uint32_t)atomic_load_explicit(&r->mtu, memory_order_relaxed);

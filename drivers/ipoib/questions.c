@@ -42,9 +42,9 @@ void rib_ask(struct rib *r, uint64_t now)
 		rib_wake(r->wake_helper);
 }
 
-/* The handle that the place had before is of an entry that is gone. The helper has rocid destroy
- * it: rocid may be busy with a question for seconds. While there is no room for more such handles,
- * which only this thread puts there, answers wait. */
+/* The handle that was here before belongs to an entry that no longer exists. The helper has rocid
+ * destroy it, because rocid may be busy for seconds. Only this thread adds such handles; while
+ * there is no room for more, answers wait. */
 void rib_take_answers(struct rib *r, uint64_t now)
 {
 	struct rib_jobs *destroy = &r->ring[RIB_UNUSED];

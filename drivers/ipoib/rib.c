@@ -17,8 +17,8 @@
 
 #define STEADY_NS 5000000000ull /* a session that lasted so long was of use */
 
-/* The reader of stderr may be slow: the packet thread says something only while it has no packets
- * to move, before a session and after it. */
+/* The reader of stderr may be slow, so the packet thread prints only while it has no packets to
+ * move: before a session and after it. */
 void rib_say(struct rib *r, const char *text, ...)
 {
 	char said[sizeof(r->said)];

@@ -34,7 +34,8 @@
 #define RIB_HOSTS	     1024u /* STATION_MAX */
 /** Peers that are resolved at the same time. */
 #define RIB_ASKING 64u
-/** In the wr_id of a receive, beside its slot: a failed completion has no other valid field. */
+/** In the wr_id of a receive, in addition to its slot: a failed completion has no other valid
+ * field. */
 #define RIB_RECV (1ull << 32)
 /** Pause between attempts to open the session or the netdev. */
 #define RIB_PAUSE_MIN_MS 200
@@ -64,10 +65,10 @@ struct rib_qp {
 
 /** Rings between the two threads. */
 enum rib_ring {
-	RIB_ASKED,	  /* peers; the packet thread puts, and takes the oldest of too many */
+	RIB_ASKED,	  /* peers; the packet thread adds, and drops the oldest if full */
 	RIB_ASKED_GROUPS, /* likewise, groups */
-	RIB_ANSWERED,	  /* the helper puts */
-	RIB_UNUSED,	  /* handles to be destroyed; the packet thread puts */
+	RIB_ANSWERED,	  /* the helper adds */
+	RIB_UNUSED,	  /* handles to be destroyed; the packet thread adds */
 	RIB_RINGS,
 };
 
@@ -239,10 +240,9 @@ int rib_tap_open(struct rib *r);
 bool rib_tap_is_near(struct rib *r);
 void rib_tap_close(struct rib *r);
 
-/**
- * Adopts the name, the MAC and the MTU that an administrator gave the netdev. Resets an MTU that
- * the port cannot carry, and says so. During a visit.
- * @return false: the netdev is no longer where its session began. */
+/** Adopts the name, the MAC and the MTU that an administrator gave the netdev. Resets an MTU that
+ * the port cannot carry, and reports that. Call it during a visit.
+ *  @return false: the netdev is no longer where its session began. */
 bool rib_tap_follow(struct rib *r, int settings);
 
 /** Without a carrier the kernel forgets the netdev's neighbours. */
@@ -279,8 +279,8 @@ int rib_make_handles(struct rib *r, struct rib_asking *a, int longest_ms);
 
 /* groups.c */
 
-/** Which of too many groups have a place: those of the lowest number, then those that have been
- *  received for longest. So nobody takes groups away by joining more. */
+/** If there are too many groups, chooses those of the lowest number, then those that have been
+ * received longest: nobody can displace groups by joining more. */
 enum rib_rank {
 	RIB_OWN,  /**< all hosts, all routers, and where the host's own addresses are solicited */
 	RIB_HOST, /**< where hosts of a bridge are solicited: RIB_HOST_GROUPS at most */

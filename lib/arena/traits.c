@@ -39,7 +39,7 @@ static bool flags_of(uintptr_t at, char *line, size_t size)
 
 /* @return whether advice @p off changed the page at @p at, which means that the mapping had @p on,
  * called @p flag; that is restored. If instead another thread changed the mapping's bounds by
- * mapping or unmapping beside it, the flags of the page's neighbour, which are those of the whole
+ * mapping or unmapping next to it, the flags of the page's neighbour, which are those of the whole
  * mapping, tell the difference. */
 static bool had(const struct vma *v, uintptr_t at, int off, int on, const char *flag)
 {

@@ -10,7 +10,7 @@ void aqm_init(struct aqm *q, const struct aqm_config *cfg, uint64_t seed)
 		random_next(&q->random);
 }
 
-/* One draw for each decision between kmin and kmax, none outside. */
+/* Draws one random number per decision between kmin and kmax, none outside. */
 static enum aqm_fate red(struct aqm *q)
 {
 	const struct aqm_config *c = &q->cfg;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file siphash.h
- * SipHash-2-4 (Aumasson, Bernstein), a pseudorandom function: whoever sees results, but not the
- * key, cannot predict others. hash.h is faster and promises only that keys do not collide.
+ * SipHash-2-4 (Aumasson, Bernstein), a pseudorandom function: somebody who sees results, but
+ * not the key, cannot predict others. hash.h is faster and promises only that keys do not collide.
  */
 #ifndef SIPHASH_H
 #define SIPHASH_H

@@ -183,7 +183,7 @@ static const struct cc_param params[PARAMS] = {
 		.def = EACH(0, 4, 4)},
 	[CLAMP] = {.name = "rp_clamp_tgt_rate",
 		.unit = "",
-		.help = "1: each decrease takes the rate as the target",
+		.help = "1: each decrease sets the target to the current rate",
 		.max = 1,
 		.def = EACH(1, 0, 0)},
 	[CLAMP_ATI] = {.name = "rp_clamp_tgt_rate_ati",

@@ -89,7 +89,7 @@ ROCI_API void *roci_mremap(void *old, size_t old_len, size_t new_len, int flags,
  */
 ROCI_API struct roci_pd *roci_no_pd(struct roci_context *ctx);
 
-/** As roci_create_ah(), but without a wait for the kernel. EAGAIN: it has begun to look for the
+/** Like roci_create_ah(), but without a wait for the kernel. EAGAIN: it has begun to look for the
  * peer.
  */
 ROCI_API struct roci_ah *roci_create_ah_at_once(

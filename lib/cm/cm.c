@@ -274,10 +274,10 @@ static uint32_t *half_of(struct cm *cm, const struct cm_path *path)
 	return &cm->half_peer[cm_peer(cm, path)];
 }
 
-/* A peer may hold no more half-open connections than remain free for the others: alone, half of
- * all; one of a hundred greedy peers, a hundredth, and as much stays free for the next one. All
- * programs of one machine are the same peer to each other, so beyond that a peer has twice as many
- * again for users who have few. */
+/* A peer may hold as many half-open connections as remain free: half of all if it is the only one,
+ * a hundredth if a hundred peers take all that they may, and as many remain for the next peer. All
+ * programs of one machine are a single peer to each other, so a peer may hold twice as many more
+ * for users who have few. */
 #define SHARES 3u
 
 bool cm_half_room(struct cm *cm, const struct cm_listener *l, const struct cm_path *from)
@@ -413,8 +413,8 @@ void cm_timewait(struct cm *cm, struct cm_conn *c, uint64_t now)
 	wheel_arm(&cm->wheel, &c->timer, now + cm_time(c->ack_timeout));
 }
 
-/* CM-13: the answer to a request is kept until the peer has repeated that twice, unless the peer
- * says that it does so very late. */
+/* CM-13: keeps the answer to a request until the peer has repeated the request twice, unless its
+ * timeout is very long. */
 void cm_keep_answer(struct cm *cm, struct cm_conn *c, uint64_t now)
 {
 	unsigned timeout = cm->conf.response_timeout, longest = CM_ANSWER_TIMEOUT;

@@ -180,7 +180,7 @@ void cause_wqe(const struct core *c, struct qp *qp, enum cause why, uint8_t synd
 	if (!n)
 		return;
 	n->syndrome = syndrome;
-	n->value = w->culprit;
+	n->value = w->status ? w->culprit : 0; /* else that of an earlier WQE in the slot */
 	if (w->opcode == ABI_WR_LOCAL_INV)
 		n->key = w->imm;
 	if (why != CAUSE_POST_KEY && why != CAUSE_KEY_GONE)
@@ -213,16 +213,20 @@ static uint32_t largest_packet(const struct qp *qp, const struct send_wqe *w)
 }
 
 /* The largest packet that got through before, in the direction of @p w's data. Completed WQEs stay
- * in the private ring until their slots are reused. */
+ * in the private ring until their slots are reused. WQEs that direct_run.c executed were never
+ * there: a gap in the PSNs shows where they are missing. */
 static uint32_t largest_before(const struct qp *qp, const struct send_wqe *w)
 {
 	uint32_t max = qp->comp.una != w->first_psn ? largest_packet(qp, w) : 0;
+	uint32_t next_psn = w->first_psn;
 
 	for (uint32_t i = qp->comp.head - 1, n = 0; n < LOOK_BACK; i--, n++) {
 		const struct send_wqe *old = qp_wqe(qp, i);
 
-		if ((int32_t)(i - qp->why.first_wqe) < 0 || qp->req.fetched - i > qp->sq.depth)
+		if ((int32_t)(i - qp->why.first_wqe) < 0 || qp->req.fetched - i > qp->sq.depth ||
+			seq24_add(old->last_psn, 1) != next_psn)
 			break;
+		next_psn = old->first_psn;
 		if (wqe_has_response(old) == wqe_has_response(w) && largest_packet(qp, old) > max)
 			max = largest_packet(qp, old);
 	}

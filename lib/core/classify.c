@@ -375,12 +375,12 @@ static void prefetch_target(const struct core *c, const struct qp *qp, const str
 		__builtin_prefetch(ptr + CACHE_LINE, 1);
 }
 
-/* Whether responder_run() may know a short way for the packets @p pkts. */
+/* Whether responder_run() may handle the packets @p pkts. */
 static ALWAYS_INLINE bool may_run(
 	const struct core *c, struct qp *const qp[], const struct pkt pkts[], unsigned n)
 {
 	return n > 1 && pkts[0].op->code == OP_WRITE_ONLY && pkts[1].op->code == OP_WRITE_ONLY &&
-	       qp[0] && qp[0] == qp[1] && c->short_ways && qp_owner(qp[0]) == c->cfg.worker;
+	       qp[0] && qp[0] == qp[1] && c->fast_paths && qp_owner(qp[0]) == c->cfg.worker;
 }
 
 static ALWAYS_INLINE void rx_burst(

@@ -39,8 +39,8 @@ static inline void observe_queue(struct qp *qp, uint8_t queue)
  *  @return as core_rx(). */
 uint16_t classify_step(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now);
 
-/** @return what is wrong with the addresses of @p pkt, which may come from anybody and is not for
- *  the QP that it names: its MAC, its source, its destination. */
+/** @return what is wrong with the addresses of @p pkt (MAC, source or destination), which is not
+ * from the peer of the QP that it names. */
 enum drop classify_addresses(const struct core *c, const struct pkt *pkt);
 
 /** @return why @p pkt, a datagram that a QP of this core sends to @p qp, another one, is dropped

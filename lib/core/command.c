@@ -36,7 +36,7 @@ static void detach_qp(struct core *c, struct qp *qp, uint64_t now)
 	timers_stop(c, qp);
 	pacing_cancel(c, qp);
 	qp_make_idle(c, qp);
-	qp_calm(qp);
+	qp_undo_urgent(qp);
 	qp_events_forget(qp);
 	inject_qp(c, qp, NULL);
 	np_forget(c, qp);

@@ -341,9 +341,9 @@ static void implied_nak(struct core *c, struct qp *qp, uint64_t now)
 
 /* --- progress ------------------------------------------------------------------------- */
 
-/* An acknowledgement may let it send more. With nothing left to send its turn would be for nothing,
- * and touch lines that no cache has. Held packets, which faults reorder, leave by turns. */
-static ALWAYS_INLINE void go_on(struct core *c, struct qp *qp)
+/* An acknowledgement may allow more to be sent. With nothing left to send, a turn would be wasted
+ * and would touch lines that no cache holds. Frames that faults hold back leave in turns. */
+static ALWAYS_INLINE void resume_sending(struct core *c, struct qp *qp)
 {
 	if (likely(!c->careful) && requester_waits_for_bell(qp))
 		return;
@@ -367,7 +367,7 @@ static void progress_by(
 	if (seq24_lt(qp->req.psn, qp->comp.una))
 		requester_seek(qp);  /* a late ACK overtook a retry */
 	timers_progress(c, qp, now); /* REQ-23 */
-	go_on(c, qp);
+	resume_sending(c, qp);
 	qp_check_drained(c, qp);
 	completer_settle(c, qp, now);
 }
@@ -393,7 +393,7 @@ static void take_credits(struct core *c, struct qp *qp, const struct pkt *pkt)
 
 	if (code == AETH_CREDIT_NONE) {
 		qp->comp.limited = false;
-		go_on(c, qp);
+		resume_sending(c, qp);
 		return;
 	}
 	limit = seq24_add(pkt->msn, credits[code]); /* CRD-04 */
@@ -401,7 +401,7 @@ static void take_credits(struct core *c, struct qp *qp, const struct pkt *pkt)
 		return; /* REQ-37: not the newest */
 	qp->comp.limited = true;
 	qp->comp.limit = limit;
-	go_on(c, qp);
+	resume_sending(c, qp);
 }
 
 static void ack(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The short way of the completer: one ACK often covers a run of SENDs and WRITEs of one packet
+ * The fast path of the completer: one ACK often covers a run of SENDs and WRITEs of one packet
  * each, which just succeed. Their CQEs are written in one loop, after which the cursor moves once.
  * Any other WQE ends the run: completer.c continues there.
  */
@@ -45,7 +45,7 @@ void completer_run(struct core *c, struct qp *qp, uint32_t psn)
 	struct cq_lane *lane = qp->send_lane;
 	uint32_t before = k->cqes, head = k->head;
 
-	if (!c->short_ways || qp->traced || lane->overflow)
+	if (!c->fast_paths || qp->traced || lane->overflow)
 		return;
 	for (; head != qp->req.fetched; head++) {
 		const struct send_wqe *w = qp_wqe(qp, head);

@@ -16,7 +16,7 @@ void core_init(struct core *c, const struct core_config *cfg, uint64_t now)
 	list_init(&c->blocked);
 	rp_init(c, now);
 	c->open = UINT32_MAX;
-	c->short_ways = true;
+	c->fast_paths = true;
 	list_init(&c->touched);
 	list_init(&c->troubled);
 	list_init(&c->held);

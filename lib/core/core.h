@@ -174,7 +174,7 @@ struct core {
 	bool late_news;
 	bool direct;	      /* core_direct() */
 	bool names;	      /* core_names() */
-	bool short_ways;      /* core_short_ways() */
+	bool fast_paths;      /* core_fast_paths() */
 	uint32_t direct_room; /* direct.c: bytes that the core_tx() call under way may still copy */
 	uint16_t ip_id;
 	bool lags;	 /* core_resumed(): there is Rx from before to be received first */
@@ -217,15 +217,15 @@ static inline uint8_t verdict_place(uint16_t verdict)
 }
 
 /**
- * The short way from a frame to a packet, for frames from the peer of the QP that they name: in two
- * steps, so that the QPs of a burst can be fetched meanwhile. core_rx() takes for granted what is
- * expected, so it must be called before the next command.
+ * The fast path from a frame to a packet, for frames from the peer of the QP that they name: in two
+ * steps, so that the QPs of a burst can be fetched meanwhile. core_rx() relies on what was
+ * compared, so it must be called before the next command.
  *
  * @return whether core_expect() may be asked at all
  */
 static inline bool core_expects(const struct core *c)
 {
-	return c->short_ways && !c->careful;
+	return c->fast_paths && !c->careful;
 }
 
 /** Prefetches the QP that the @p frame of @p len bytes may be for, unless @p last is of the same.
@@ -327,12 +327,12 @@ static inline void core_names(struct core *c, bool on)
  */
 bool core_named(struct core *c, struct pkt *pkt, bool whole);
 
-/** Sets whether runs of plain requests, packets and acknowledgements are handled together, and
- *  whether headers of a QP's peer may be expected (core_expects()), as they are initially. The
- *  results are the same; tests compare them. */
-static inline void core_short_ways(struct core *c, bool on)
+/** Turns the fast paths on, as they are initially, or off: runs of plain requests, packets and
+ *  acknowledgements are handled together, and the headers of a QP's peer are expected
+ *  (core_expects()). The results are the same; tests compare them. */
+static inline void core_fast_paths(struct core *c, bool on)
 {
-	c->short_ways = on;
+	c->fast_paths = on;
 }
 
 /** @return whether core_tx() has nothing to build, and no QP waits for an egress or its departure:
@@ -363,8 +363,8 @@ void core_open_egress(struct core *c, uint32_t open);
  * Builds up to @p n packets, for open egresses, of the QPs that have something to send: sessions
  * get equal shares, however many QPs each has, and the QPs of a session equal parts of its share.
  * @return how many of @p out were filled. Fewer than @p n: nothing more can be sent now, or so many
- * QPs had nothing to send that the rest waits for the next call; core_deadline() tells which. The
- * packets returned count as sent: the caller transmits them before it calls again.
+ * QPs had nothing to send that the rest waits for the next call; core_deadline() distinguishes
+ * them. The packets returned count as sent: the caller transmits them before it calls again.
  */
 unsigned core_tx(struct core *c, struct txd *out, unsigned n, uint64_t now);
 
@@ -404,7 +404,7 @@ static inline void core_resumed(struct core *c, uint64_t from, uint64_t now)
 }
 
 /**
- * Grace periods. After a window is bound anew, other cores of the daemon may still use its old
+ * Grace periods. After a window is bound again, other cores of the daemon may still use its old
  * binding for packets in progress, so the work request completes only when each core has been
  * between two calls. The shell checks core_grace_wanted() once per round: when it is not 0, the
  * shell starts to watch each core for such a point, and reports it with core_grace_end() and that

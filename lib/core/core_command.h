@@ -42,7 +42,7 @@ enum core_cmd_type {
 	/** The datagrams that the `n` QPs have posted so far keep their path, whatever happens to
 	 *  the address handles that they name (UD-16). */
 	CORE_CMD_SNAPSHOT_QPS,
-	/** Makes the QP's path anew from attr.ah, path and sgid, as MODIFY_QP with ABI_QP_AV does.
+	/** Rebuilds the QP's path from attr.ah, path and sgid, as MODIFY_QP with ABI_QP_AV does.
 	 *  -EINVAL: it has none. */
 	CORE_CMD_REPATH_QP,
 	/** Congestion control of the ports of the `n` QPs changed: ECN of their packets and their

@@ -46,8 +46,8 @@ static bool is_at_rest(const struct qp *qp)
 	       qp->comp.head == r->cur && !qp->comp.rnr_wait;
 }
 
-/* Whether @p peer would take frames along @p ours for its peer's, and the other way round
- * (VAL-12, VAL-13, ETH-07): what path_matches() asks of each packet. */
+/* Whether each QP accepts the addresses of the other one's path (VAL-12, VAL-13, ETH-07), which
+ * path_matches() checks for each packet. */
 static bool is_mirrored(const struct path *ours, const struct path *peer)
 {
 	const uint8_t *a = ours->hdr + ours->l3_off, *b = peer->hdr + peer->l3_off;
@@ -102,8 +102,8 @@ static struct send_wqe *next_wqe(struct core *c, struct qp *qp)
 	return qp_wqe(qp, qp->req.cur);
 }
 
-/* Executes @p w if it is one that sends nothing (REQ-11).
- * @return whether that is done, and its QP may go on this way */
+/* Executes @p w if it sends nothing (REQ-11).
+ *  @return whether it was executed, and its QP can continue without frames. */
 static bool pass_local(struct core *c, struct qp *qp, struct send_wqe *w, uint64_t now)
 {
 	if (w->status < WQE_LOCAL || !mw_wqe_work(c, qp, w))
@@ -150,7 +150,7 @@ static void part_of_read(struct part *p)
 }
 
 /* Cuts @p room bytes, or all that is left, off the message at the cursor.
- * @return false when the peer is in the midst of another one. */
+ * @return false when the peer is in the middle of another one. */
 static bool part_cut(struct part *p, uint32_t room)
 {
 	const struct qp *qp = p->qp;
@@ -197,7 +197,7 @@ static bool take_recv(struct core *c, const struct part *p)
 {
 	struct qp *peer = p->peer;
 
-	/* The frame that comes instead would end a message that has its receive (UC-09). */
+	/* A frame in its place would end a message that has its receive (UC-09). */
 	if ((!peer->resp.have_wqe && p->qp->opc == OPC_UC && peer->srq) || !name_srq(c, p))
 		return false;
 	return (peer->resp.have_wqe || recv_wqe_take(c, peer)) && !peer->resp.wqe.invalid;
@@ -263,8 +263,9 @@ static bool execute_send(struct core *c, const struct part *p)
 	return true;
 }
 
-/* Where the peer's memory begins that @p p writes or reads. Checks the range of all that is left of
- * the message, like that of a request (RSP-12, RSP-13).  @return false when access is refused. */
+/* Finds the memory of the peer that @p p reads or writes. Checks the range of the rest of the
+ * message, as for a request (RSP-12, RSP-13).
+ *  @return false when access is refused. */
 static bool remote(struct core *c, const struct part *p, uint32_t access, uint8_t **ptr)
 {
 	const struct send_wqe *w = p->wqe;
@@ -398,10 +399,10 @@ static NOINLINE bool execute(struct core *c, struct part *p)
 	}
 }
 
-/* Both QPs as after the packets and their acknowledgement; the receive completes first. A full CQ
- * moves its QP to ERR (CQ-01); a peer that is there acknowledges nothing, and frames find no
- * answer. A UC requester succeeds by sending them.
- * @return whether both QPs are still what is_at_rest() and is_peer() found. */
+/* Advances both QPs as after the packets and their acknowledgement; the receive completes first. A
+ * full CQ moves its QP to ERR (CQ-01): if that is the peer, it acknowledges nothing, and frames
+ * will find no answer. A UC requester succeeds by sending them.
+ *  @return whether both QPs are still what is_at_rest() and is_peer() found. */
 static bool advance(struct core *c, struct part *p, uint64_t now)
 {
 	responder_delivered(c, p->peer, p->kind, p->packets, p->ends);
@@ -420,7 +421,7 @@ static bool advance(struct core *c, struct part *p, uint64_t now)
 }
 
 /* @return what @p p takes of c->direct_room: the memory of each SGE may be in a page that is not
- * there. */
+ * present. */
 static uint32_t cost_of(const struct part *p)
 {
 	uint32_t pieces = p->wqe->num_sge;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The short way of direct.c: a run of plain SENDs, WRITEs and READs of RC, each of one SGE or
+ * The fast path of direct.c: a run of plain SENDs, WRITEs and READs of RC, each of one SGE or
  * inline, and of DIRECT_PIECE bytes at most. Each is executed from its entry in the shared ring, of
  * which there is no private copy, since a message that succeeds is never sent again; cursors, PSNs,
  * MSN and counters move once for all of them. A message that does not simply succeed is left in the
@@ -230,7 +230,7 @@ static void count(struct core_counters *n, const struct run *r)
  * and no completion was lost (CQ-01). */
 static bool may_run(const struct core *c, const struct qp *qp, const struct qp *peer)
 {
-	return c->short_ways && qp->opc == OPC_RC && qp->req.cur == qp->req.fetched &&
+	return c->fast_paths && qp->opc == OPC_RC && qp->req.cur == qp->req.fetched &&
 	       peer->resp.open == KIND_NONE && peer->comm_est && !qp->send_lane->overflow;
 }
 

@@ -2,7 +2,7 @@
 /**
  * @file drop_log.h
  * Why was a packet dropped? The facts from which the control thread explains it in a sentence, as
- * cause.h has them of failures.
+ * in cause.h for failures.
  *
  * A core keeps a few notes of the latest drops for each reason; a slot stays with one QPN for at
  * least DROP_NOTE_NS. So a flood of dropped packets costs one more cache line per packet, and hides
@@ -63,7 +63,7 @@ void drop_count(
 	struct core *c, const struct qp *qp, const struct pkt *pkt, enum drop why, uint64_t now);
 
 /** Copies @p from, which a worker may be writing.
- *  @return false when it is empty, or the writing does not end. Any thread. */
+ *  @return false when it is empty, or the worker was paused while it wrote. Any thread. */
 bool drop_note_read(struct drop_note *to, const struct drop_note *from);
 
 #endif

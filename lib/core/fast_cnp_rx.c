@@ -70,7 +70,7 @@ static uint32_t tell_all(
 	const struct qp_flow *at = flow_find(c->cfg.flows, &key);
 	uint32_t workers = 0;
 
-	for (unsigned told = 0; at && told < FAST_CNP_QPS; at = flow_more(at), told++) {
+	for (unsigned n = 0; at && n < FAST_CNP_QPS; at = flow_more(at), n++) {
 		uint32_t owner = qp_owner(at->qp);
 
 		workers |= 1u << owner;

@@ -272,7 +272,8 @@ static void receive_held(struct core *c, struct inject *in, uint64_t now)
 	}
 }
 
-static uint16_t go_on(struct core *c, struct qp *qp, const struct inject_victim *v, uint64_t now)
+static uint16_t receive_victim(
+	struct core *c, struct qp *qp, const struct inject_victim *v, uint64_t now)
 {
 	const struct pkt *pkt = v->pkt;
 
@@ -328,11 +329,11 @@ uint16_t inject_rx(
 	if (v.lost || v.refused)
 		return stop(c, qp, &v, now);
 	if (!hold_back(c, qp->inject, &v, now))
-		verdict = go_on(c, qp, &v, now);
+		verdict = receive_victim(c, qp, &v, now);
 	else if (!v.twice)
 		return DROP_NONE;
 	if (v.twice)
-		go_on(c, qp, &v, now);
+		receive_victim(c, qp, &v, now);
 	pass(qp->inject, ABI_FAULT_RX, now);
 	receive_held(c, qp->inject, now);
 	return verdict;

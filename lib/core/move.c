@@ -30,7 +30,7 @@ int qp_give(struct core *c, struct qp *qp, uint16_t worker, uint64_t now)
 	wheel_cancel(&c->wheel, &qp->timer); /* comp.due stays */
 	pacing_cancel(c, qp);		     /* its departure stays */
 	qp_make_idle(c, qp);
-	qp_calm(qp);
+	qp_undo_urgent(qp);
 	list_del(&qp->troubled); /* its events stay */
 	inject_give(qp);
 	np_forget(c, qp);

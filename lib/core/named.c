@@ -11,8 +11,8 @@
 #include "qp_impl.h"
 #include "txd_bth.h"
 
-/** In the frame, after its headers. The sender's QP is known besides, and with it the domain of the
- *  key. Only this process writes frames that a shell marks as named. */
+/** In the frame, after its headers. The sender's QP is known anyway, and thus the domain of the
+ * key. Only this process writes frames that a shell marks as named. */
 struct name {
 	uint64_t va;
 	uint32_t key;

@@ -6,10 +6,10 @@
  * address, and the epoch of its QP. The receiver looks the key up as the sender would, and copies
  * from memory to memory (decision 0152).
  *
- * A name is no pointer, and holds nothing: whoever reads by it does so within one round, in which
- * no region is freed (RCU). It ends with its region, and with the epoch of its QP. So a QP that
- * leaves RTS begins another epoch, and gives no memory back to the program before a grace period
- * has passed; named_recalled() tells.
+ * A name is not a pointer and holds no reference: a receiver looks it up and reads within one
+ * round, in which no region is freed (RCU). It is valid as long as its region and the epoch of its
+ * QP. A QP that leaves RTS therefore begins another epoch, and gives memory back to the program
+ * only after a grace period: named_recalled().
  */
 #ifndef NAMED_H
 #define NAMED_H

@@ -45,7 +45,7 @@ static bool way_back(
 }
 
 /* CNP-02, CNP-07, CNP-10: flow label and UDP source port are the QP's.
- * @return false: there is no way back, and @p cnp is as it was */
+ *  @return false: no path leads back, and @p cnp is unchanged */
 static bool fill(struct np_cnp *cnp, struct qp *qp, const struct pkt *pkt, const struct port *port,
 	uint32_t rcm)
 {
@@ -61,8 +61,9 @@ static bool fill(struct np_cnp *cnp, struct qp *qp, const struct pkt *pkt, const
 	return true;
 }
 
-/* Once all places are taken, the oldest CNP of a port that cannot send gives way: no port takes the
- * places of others.  @return the place of one more, or CNP_OWED: none */
+/* Once all places are taken, the oldest CNP of a port that cannot send is replaced, so that such a
+ * port does not keep the places of others.
+ *  @return the place of the next CNP, or CNP_OWED: none */
 static uint32_t place(const struct core *c)
 {
 	const struct core_np *np = &c->np;

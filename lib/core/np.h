@@ -29,7 +29,7 @@ unsigned np_tx(struct core *c, struct txd *out, unsigned n);
 /** @p qp leaves this core: it owes no CNPs. The interval after one that was sent continues. */
 void np_forget(struct core *c, struct qp *qp);
 
-/** @p qp starts anew: it owes no CNPs, and answers the next mark. */
+/** @p qp starts from scratch: it owes no CNPs, and answers the next mark. */
 void np_restart(struct core *c, struct qp *qp);
 
 #endif

@@ -265,8 +265,8 @@ static bool algorithm(const struct core *c, struct qp *qp, uint64_t now)
 	return true;
 }
 
-/* Takes account of the time since it was last asked. Of a time in which the worker stood still, one
- * increase counts, and none before the packets were received that had arrived by then. */
+/* Accounts for the time since the last call. A pause of the worker counts as one increase at most,
+ * and only after the packets that arrived during it have been received. */
 static void settle(const struct core *c, struct limiter *l, uint64_t now)
 {
 	if (unlikely(l->settled < c->resumed)) {

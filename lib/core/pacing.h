@@ -6,8 +6,8 @@
  * last one plus bytes / rate, with the current rate. Until its departure a QP is not on a ready
  * list but on the core's pacing wheel.
  *
- * Unused rate is not saved up: after an idle time departures start anew, and when the worker was
- * late, at most one quantum is made up for. ACKs, NAKs, responses without data, flushes and WQEs
+ * Unused rate is not saved up: after an idle time departures start from scratch, and a worker that
+ * was late makes up for at most one quantum. ACKs, NAKs, responses without data, flushes and WQEs
  * that send nothing never wait.
  *
  * A QP without a limit that has never been notified of congestion has `limited` 0, and checking
@@ -65,11 +65,11 @@ struct limiter {
 	uint64_t since;	  /* when packets began to wait for their departures; 0: they do not */
 	uint64_t cnps;	  /* handled */
 	uint64_t before;  /* of them, before `since` */
-	struct rtt rtt;	  /* for an algorithm that wants it */
+	struct rtt rtt;	  /* for an algorithm that needs it */
 	struct ioam echo; /* telemetry.c: the newest trace that was received */
 	const struct cc_ops *ops; /* whose state `cc` is; NULL: none yet */
 	struct cc cc;
-	/* An algorithm that needs ACKs has another one beside it, for packets that have none. */
+	/* An algorithm that needs ACKs is paired with another one, for packets that have none. */
 	bool unacked;		    /* `cc` is for those */
 	bool turns;		    /* the QP sends both */
 	bool detours;		    /* changes to another path when that is allowed */
@@ -91,10 +91,11 @@ void pacing_refresh(struct core *c, struct qp *qp, uint64_t now);
 /** CORE_CMD_SET_RATE: @p rate bit/s on the wire, preamble and gap included; 0: no limit. */
 void pacing_set_rate(struct core *c, struct qp *qp, uint64_t rate, uint64_t now);
 
-/** CORE_CMD_SHAPE_QP: the program of @p qp limits it by itself. The minimum rate applies. */
+/** CORE_CMD_SHAPE_QP: the program of @p qp limits its rate. The minimum rate applies. */
 void pacing_shape(struct core *c, struct qp *qp, const struct core_shape *shape, uint64_t now);
 
-/** CORE_CMD_SET_CC: an algorithm that stays keeps what it knows, another one begins anew. */
+/** CORE_CMD_SET_CC: an algorithm that stays keeps what it knows, another one starts from scratch.
+ */
 void pacing_set_cc(struct core *c, struct qp *qp, const struct core_cc *cc, uint64_t now);
 
 /** The limit of @p qp, as of the last time that it was asked. */

@@ -21,8 +21,8 @@ struct bth {
 	uint32_t psn;
 };
 
-/** As packet_begin(), for a datagram: along @p path and with @p b. Inlined, because most arguments
- *  are constant at the call sites. */
+/** Like packet_begin(), for a datagram: along @p path and with @p b. Inlined, because most
+ * arguments are constant at the call sites. */
 static ALWAYS_INLINE uint8_t *packet_begin_to(uint16_t *id, struct qp *qp, const struct path *path,
 	struct txd *t, const struct bth *b, uint32_t payload_len)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The short way from a frame to a packet: most come from the peer of the QP that they name. */
+/* The fast path from a frame to a packet: most come from the peer of the QP that they name. */
 #include "core.h"
 #include "expect.h"
 #include "qp_impl.h"

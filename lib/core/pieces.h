@@ -2,8 +2,8 @@
 /**
  * @file pieces.h
  * The payload of a message, in pieces that can be placed one by one: each ends with a packet, or
- * with the payload. So the aligned words of the target tear nowhere but where they do with frames
- * (uaccess_place()).
+ * with the payload. So an aligned word of the target can be torn only where frames would
+ * tear it, too (uaccess_place()).
  */
 #ifndef PIECES_H
 #define PIECES_H

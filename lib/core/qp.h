@@ -2,7 +2,7 @@
 /**
  * @file qp.h
  * A queue pair. One worker at a time owns it. With thousands of them no cache holds the next one,
- * so members share cache lines by use (decision 0153), whoever writes them:
+ * so members share cache lines by use (decision 0153), not by their writers, which are:
  *
  *     identity, queues      control thread, before the QP is published; `opc` says which service
  *                           it has: RC's own files, or uc.c
@@ -200,7 +200,7 @@ enum resp_owed {
 
 /** Responder. Written by responder.c, responder_run.c, responder_tx.c and recv.c. */
 struct qp_resp {
-	/* with `urgent`, a cache line: each request */
+	/* shares a cache line with `urgent`: used by each request */
 	uint32_t epsn; /* expected PSN */
 	uint32_t msn;
 	uint32_t ack_psn;  /* newest SEND or WRITE packet that was accepted */
@@ -218,7 +218,7 @@ struct qp_resp {
 	uint32_t write_left; /* bytes of the open WRITE to come */
 	uint32_t write_len;  /* its DMALen */
 	uint64_t va;	     /* of its next byte */
-	/* the next line: SENDs and READs */
+	/* the next line: used by SENDs and READs */
 	uint32_t cqes;	   /* completions of the receive queue since RESET (abi_cqe.mark) */
 	uint32_t recv_off; /* bytes of the open SEND placed so far */
 	uint32_t nak_psn;
@@ -245,7 +245,7 @@ struct qp {
 	uint8_t mtu_shift; /* log2 of the path MTU */
 	bool comm_est;	   /* RSP-46: raised */
 	bool traced;	   /* trace.c: `trace` is not NULL */
-	bool limited;	   /* pacing.h: the limiter has a say */
+	bool limited;	   /* pacing.h: the limiter applies */
 	struct abi_qp_attr attr;
 	/* seldom */
 	uint32_t handle;     /* in its session: control thread */
@@ -308,7 +308,7 @@ struct qp {
 	struct inject *inject; /* NULL: no faults */
 	uint64_t cnp_next;     /* np.c: marked packets before that time are not answered */
 	struct {
-		uint64_t until; /* before that time, the other kind tells of the same event */
+		uint64_t until; /* before that time, the other kind reports the same event */
 		uint8_t kind;	/* enum cc_notice of the last one */
 	} notice;
 	/** rp.c: addresses that a datagram QP has sent to lately, a bit for the hash of each. */
@@ -329,7 +329,7 @@ struct qp {
 
 _Static_assert(offsetof(struct qp, attr.ah) == CACHE_LINE, "the line of all workers is full");
 
-/** Members that one use of a QP needs are on one line. */
+/** Members that are used together share a cache line. */
 #define QP_LINE(from, to)                                                                          \
 	_Static_assert(                                                                            \
 		offsetof(struct qp, from) / CACHE_LINE ==                                          \
@@ -381,7 +381,7 @@ static inline uint32_t qp_owner(const struct qp *qp)
 }
 
 /** @return whether the peer of @p qp has acknowledged something since RTS, by a response or without
- *  frames: una has moved, which is all that direct.c tells of it. Any thread. */
+ *  frames: una has moved, the only trace that direct.c leaves. Any thread. */
 static inline bool qp_heard(const struct qp *qp)
 {
 	return __atomic_load_n(&qp->comp.una, __ATOMIC_RELAXED) != qp->why.sq_psn ||

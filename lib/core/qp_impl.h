@@ -81,8 +81,8 @@ void qp_make_ready(struct core *c, struct qp *qp);
 /** @p qp owes an ACK or a NAK, which leaves before packets of requests and READ responses. */
 void qp_make_urgent(struct core *c, struct qp *qp);
 
-/** It leaves the core, or starts anew. */
-static inline void qp_calm(struct qp *qp)
+/** The opposite: @p qp goes to RESET, or leaves the core. */
+static inline void qp_undo_urgent(struct qp *qp)
 {
 	list_del(&qp->urgent);
 }

@@ -157,7 +157,7 @@ static bool peer_is_known(const struct qp *qp)
 	return qp->opc == OPC_RC && p->net == NET_IPV4 &&
 	       !p->vid &&		       /* ETH-07; it is not 0 in RESET, without a path */
 	       !p->local &&		       /* SEC-03 */
-	       pkey_match(qp->pkey, qp->pkey); /* VAL-08: a limited member hears full ones */
+	       pkey_match(qp->pkey, qp->pkey); /* VAL-08: a limited member accepts only full ones */
 }
 
 /* Path or P_Key have changed, and what is expected with them. The rest of classify.c's checks is
@@ -260,7 +260,7 @@ static int reset(struct core *c, struct qp *qp, struct core_cmd *cmd, uint64_t n
 	timers_stop(c, qp);
 	pacing_cancel(c, qp);
 	qp_make_idle(c, qp);
-	qp_calm(qp);
+	qp_undo_urgent(qp);
 	if (!named_recalled(c, qp)) {
 		cmd->progress |= 1;
 		return -EAGAIN;

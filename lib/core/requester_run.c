@@ -47,7 +47,7 @@ static unsigned run_room(const struct core *c, const struct qp *qp, unsigned n)
 	uint32_t slots = qp->sq.depth - (r->fetched - k->head);
 	uint32_t room;
 
-	if (!c->short_ways || c->careful || qp->opc != OPC_RC || qp->state != ABI_QPS_RTS ||
+	if (!c->fast_paths || c->careful || qp->opc != OPC_RC || qp->state != ABI_QPS_RTS ||
 		r->cur != r->fetched)
 		return 0;
 	if (k->limited || !qp->sq.max_sge || in_flight >= qp->win.size)

@@ -551,7 +551,7 @@ static enum drop answer_duplicate(struct core *c, struct qp *qp, const struct pk
 		}
 		return DROP_NONE;
 	default:
-		return DROP_DUP_NO_RESOURCE; /* RSP-38: nothing of it was saved */
+		return DROP_DUP_NO_RESOURCE; /* RSP-38: no result of it was saved */
 	}
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The short way of the responder: a run of RDMA WRITEs of one packet each, from the peer of one QP
+ * The fast path of the responder: a run of RDMA WRITEs of one packet each, from the peer of one QP
  * and in sequence. Conditions common to all of them are checked once, their targets are fetched
  * together, and ePSN, MSN and the ACK that is owed move once. The packet that does not pass all
  * checks ends the run untouched: classify.c and responder.c decide about it, as if there were no

@@ -11,9 +11,9 @@
 
 /* --- who has sent lately? ----------------------------------------------------------------- */
 
-/* A CNP is about packets of the last moments: RTTs and pauses of the peer, but not seconds. Nobody
- * remembers times per packet: a core numbers its core_tx() calls, a QP has the number of its last
- * one, and each round has the number of its first. A packet counts for one to three rounds. */
+/* A CNP refers to recently sent packets: within some RTTs and pauses of the peer, not seconds. No
+ * time is kept per packet. Instead, a core numbers its core_tx() calls, a QP has the number of its
+ * last one, and each round that of its first. A packet counts as recent for one to three rounds. */
 #define ROUND_NS 10000000u
 
 void rp_init(struct core *c, uint64_t now)
@@ -126,9 +126,10 @@ static enum drop check_lately(struct core *c, struct qp *qp, const struct pkt *p
 
 /* --- what it means ------------------------------------------------------------------------ */
 
-/* FCN-13: a switch and the peer may both tell of one packet, in any order. Within the interval of
- * the peer's CNPs a notice of the other kind is taken for the same event. */
-static bool is_told(struct core *c, struct qp *qp, unsigned port, enum cc_notice kind, uint64_t now)
+/* FCN-13: a switch and the peer may both report one packet, in either order. Within the interval
+ * of the peer's CNPs, a notice of the other kind counts as the same event. */
+static bool is_reported(
+	struct core *c, struct qp *qp, unsigned port, enum cc_notice kind, uint64_t now)
 {
 	if (now < qp->notice.until && qp->notice.kind != kind)
 		return true;
@@ -141,7 +142,7 @@ static bool is_told(struct core *c, struct qp *qp, unsigned port, enum cc_notice
 /* Every notice of congestion that @p qp accepts comes by here. */
 static void notice(struct core *c, struct qp *qp, unsigned port, enum cc_notice kind, uint64_t now)
 {
-	if (is_told(c, qp, port, kind, now))
+	if (is_reported(c, qp, port, kind, now))
 		c->count.rp_cnp_repeated++;
 	else
 		pacing_cnp(c, qp, kind, now);

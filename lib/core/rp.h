@@ -24,7 +24,7 @@ enum drop rp_cnp(
 enum drop rp_fast_cnp(
 	struct core *c, struct qp *qp, const struct pkt *pkt, bool detour, uint64_t now);
 
-/** @p qp goes to RTR: it starts anew. */
+/** @p qp goes to RTR: it starts from scratch. */
 void rp_restart(struct core *c, struct qp *qp);
 
 /** @p qp is now this core's. It counts as one that has sent lately, as one that has just begun. */
@@ -33,8 +33,8 @@ void rp_take(struct core *c, struct qp *qp);
 /** Prepares what @p c remembers of QPs that have sent lately. */
 void rp_init(struct core *c, uint64_t now);
 
-/** Before a core_tx() call at @p now, which is core.lately_until or later: calls of more than
- *  10 ms ago no longer count as lately. */
+/** Before a core_tx() call at @p now, which is core.lately_until or later: calls of more than 10 ms
+ * ago no longer count as recent. */
 void rp_round(struct core *c, uint64_t now);
 
 /** A datagram of @p qp leaves along @p path. */

@@ -4,7 +4,7 @@
  * Round trips of one QP, measured in software: from the core_tx() call that builds a packet which
  * asks for an ACK, to the core_rx() call that receives the ACK. A NIC's queues are part of it.
  *
- * Written by pacing.c, for algorithms that want it (cc.h).
+ * Written by pacing.c, for algorithms that need it (cc.h).
  */
 #ifndef RTT_H
 #define RTT_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The transmit schedule: sessions with something to send take turns of a quantum of packets, with
  * another of their QPs each time, so that a thousand QPs of one program get no more than the only
- * QP of another. A doorbell makes a QP ready. QPs whose packets leave by a closed egress wait
- * there, and those that have no rate left on the pacing wheel; nobody walks over them. */
+ * QP of another. A doorbell makes a QP ready. QPs whose egress is closed wait at that egress, and
+ * QPs that may not send yet wait on the pacing wheel; waiting QPs take no time. */
 #include "completer.h"
 #include "direct.h"
 #include "inject.h"
@@ -201,9 +201,10 @@ static ALWAYS_INLINE unsigned qp_tx(
 	return got;
 }
 
-/* Whether there is more to send after a turn of @p room packets, if it was used up. Without room,
- * and before WQEs that send nothing, those are executed, which do not wait. A QP with nothing, or
- * that an answer must set going again, takes no turn more and waits on no wheel. */
+/* Whether there is more to send after a turn of @p room packets, if it was used up. If there is no
+ * room, or the next WQE sends nothing, executes the WQEs that send nothing, because these need not
+ * wait. A QP that has nothing to send, or waits for a response, gets no further turn and does not
+ * wait on the wheel. */
 static bool has_more(struct core *c, struct qp *qp, unsigned room, uint64_t now)
 {
 	if (responder_pending(&qp->resp))
@@ -213,7 +214,7 @@ static bool has_more(struct core *c, struct qp *qp, unsigned room, uint64_t now)
 	return requester_has_work(qp);
 }
 
-/* As qp_tx(), for a QP that is limited. Packets without data leave at once.
+/* Like qp_tx(), for a QP that is limited. Packets without data leave at once.
  * @param more  set when it has more to send that need not wait */
 static NOINLINE unsigned limited_tx(
 	struct core *c, struct qp *qp, struct txd out[], unsigned n, uint64_t now, bool *more)
@@ -246,7 +247,7 @@ static NOINLINE unsigned limited_tx(
 
 /* Requeues @p qp, unless an event of its turn has done so already. A completion that it owes does
  * not wait for the port of its next packet. */
-static void go_on(struct core *c, struct qp *qp, unsigned way)
+static void requeue(struct core *c, struct qp *qp, unsigned way)
 {
 	if (!list_empty(&qp->ready)) {
 		if (way != EGRESS_NONE || qp->egress == EGRESS_NONE)
@@ -256,9 +257,9 @@ static void go_on(struct core *c, struct qp *qp, unsigned way)
 	put_on(c, qp, way);
 }
 
-/* The messages of @p qp that need no frames.  @return whether the rest is for another turn. When no
- * room is left, none of the sessions that wait for it has a turn before the next call: each keeps
- * its place. */
+/* Executes the messages of @p qp that need no frames. If no room is left, the sessions that wait
+ * for it have no turn before the next call, so each keeps its place.
+ *  @return whether the rest is for another turn. */
 static bool direct_tx(struct core *c, struct qp *qp, uint64_t now)
 {
 	bool more = direct_turn(c, qp, now);
@@ -297,9 +298,9 @@ static unsigned qp_turn(struct core *c, struct qp *qp, struct txd out[], unsigne
 	if (unlikely(qp->state >= ABI_QPS_SQE || !qp->reliable))
 		completes |= qp_built_now(c, qp);
 	if (unlikely(completes))
-		go_on(c, qp, EGRESS_NONE);
+		requeue(c, qp, EGRESS_NONE);
 	else if (more)
-		go_on(c, qp, egress_of(c, qp));
+		requeue(c, qp, egress_of(c, qp));
 	return got;
 }
 
@@ -367,8 +368,8 @@ static NOINLINE unsigned urgent_tx(struct core *c, struct txd out[], unsigned n,
 	return got;
 }
 
-/* Steps are taken one at a time: ACKs and NAKs wait for the turns of their QPs. */
-static void calm(struct core *c)
+/* With faults or traces: ACKs and NAKs wait for the turns of their QPs. */
+static void undo_urgent(struct core *c)
 {
 	struct list *node;
 
@@ -378,14 +379,14 @@ static void calm(struct core *c)
 	c->urgent_ways = 0;
 }
 
-/* These leave before all else: CNPs, a quarter of a burst at most, then ACKs and NAKs, half of it
- * at most, so that those of one session do not shut out the data of others. */
+/* These leave first: CNPs, at most a quarter of a burst, then ACKs and NAKs, at most half of it, so
+ * that those of one session do not block the data of others. */
 static NOINLINE unsigned first_tx(struct core *c, struct txd out[], unsigned n, uint64_t now)
 {
 	unsigned got = np_tx(c, out, n);
 
 	if (unlikely(c->careful))
-		calm(c);
+		undo_urgent(c);
 	else if (got < n)
 		got += urgent_tx(c, &out[got], n < 2 ? n : n / 2, now);
 	return got;

@@ -8,7 +8,7 @@
 struct core;
 struct txd;
 
-/** As core_seal(), but does not yet count the packet as sent. */
+/** Like core_seal(), but does not yet count the packet as sent. */
 uint16_t seal_frame(struct core *c, struct txd *t);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The control thread: set-up, event loop, shutdown. */
 #include "ctl.h"
+#include "memory/alloc.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -20,6 +21,7 @@
 #include "core.h"
 #include "diagnose/diagnose.h"
 #include "list.h"
+#include "migrate/migrate.h"
 #include "net/neigh.h"
 #include "net/net.h"
 #include "news.h"
@@ -36,7 +38,6 @@
 #include "sysfs/sysfs.h"
 #include "verbs/dest.h"
 #include "verbs/group.h"
-#include "migrate/migrate.h"
 #include "verbs/objects.h"
 #include "verbs/qp_obj.h"
 #include "worker.h"
@@ -282,7 +283,7 @@ static int run_timers(struct ctl *ctl)
 	uint64_t now = loop_now_ms();
 	int wait = migrate_poll(ctl, now);
 
-	if (endings_poll(ctl))
+	if (sessions_close_some(ctl))
 		wait = 0;
 	if (jobs_poll(ctl))
 		wait = 0;
@@ -310,8 +311,9 @@ static bool open_cm(struct ctl *ctl)
 	return false;
 }
 
-/* From this number of ending sessions on, new ones are accepted no faster than they end. */
-#define ENDINGS_MANY (SESSION_MAX / 8)
+/* From this number of sessions that are being closed on, new ones are accepted no faster than they
+ * are freed. */
+#define CLOSING_MANY (SESSION_MAX / 8)
 
 /* Background work runs when no command is pending, and otherwise for at most half of the time, so
  * that a queue of commands waits for one background step, not for one per command. */
@@ -329,7 +331,7 @@ int ctl_run(struct ctl *ctl)
 		uint64_t begin = loop_now_ns();
 		int n;
 
-		if (idle || begin >= due || ctl->sessions->nending > ENDINGS_MANY) {
+		if (idle || begin >= due || ctl->sessions->nclosing > CLOSING_MANY) {
 			wait = run_timers(ctl);
 			due = loop_now_ns();
 			due += due - begin;

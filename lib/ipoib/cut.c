@@ -44,9 +44,9 @@ static uint64_t sum_of_len(uint32_t len)
 	return inet_add(0, octets, sizeof(octets));
 }
 
-/* The kernel has put the sum of the pseudo-header into the checksum: with the final destination,
- * which the IP header does not name where there is a source route (RFC 8200 8.1). The complement of
- * what it has of the length takes that away. */
+/* The kernel has put the sum of the pseudo-header into the checksum, for the final destination,
+ * which the IP header does not name if there is a source route (RFC 8200 8.1). Adding the
+ * complement of the length removes the length from that sum. */
 static uint32_t pseudo_of_frame(const struct cut *c)
 {
 	uint16_t sum;

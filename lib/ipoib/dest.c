@@ -31,8 +31,8 @@ static bool is_taken(struct ipoib *s, const uint8_t mac[6])
 	       station_has_mac(&s->stations, mac) || neigh_of_mac(&s->table, mac);
 }
 
-/* A MAC that another has: the next. The one that came first keeps its own: a peer may choose its
- * GID for the MAC of a host here. */
+/* If another entry has that MAC, takes the next one. The entry that came first keeps its own,
+ * because a peer can choose its GID so as to get the MAC of a host here. */
 void dest_choose_mac(struct ipoib *s, uint8_t mac[6], const struct ipoib_addr *a)
 {
 	neigh_mac(mac, a);
@@ -88,9 +88,9 @@ void dest_forget_groups(struct ipoib *s, uint64_t now)
 		forget(s, neigh_idlest_group(&s->table));
 }
 
-/* A packet is sent to @p n, which has a handle: if it was silent for long it is asked whether it is
- * still there. An answer of the upper layers is as good, so they get DELAY for one. While other
- * packets wait for it, its job is to send them. */
+/* A packet is sent to @p n, which has a handle. A peer that has been silent for long is probed,
+ * but only after DELAY, because an answer of the upper layers shows as well that it is there.
+ * While other packets wait for @p n, its job is to send them. */
 static void sending(struct ipoib *s, struct neigh *n, uint64_t now)
 {
 	n->sent = true;
@@ -145,7 +145,7 @@ bool dest_send(struct ipoib *s, struct neigh *n, uint64_t now, struct ipoib_tx *
 	tx->qpn = n->addr.qpn;
 	if (tx->len > s->cfg.mtu + IPOIB_HLEN)
 		return drop(s, IPOIB_LONG);
-	if (n->state == NEIGH_INCOMPLETE) { /* whoever claims to be there may have no handle ever */
+	if (n->state == NEIGH_INCOMPLETE) { /* a station that claims it may never get a handle */
 		neigh_touch(&s->table, n, now);
 		return enqueue(s, n, tx, now);
 	}

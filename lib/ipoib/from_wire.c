@@ -17,8 +17,8 @@ struct arrival {
 	uint8_t mac[6]; /* of the sender, for the kernel */
 };
 
-/* The addresses of the IP header or GRH (IPB-15, A17.4.5.2). Stored by halves: narrower stores
- * would hold up the loads of the comparisons that follow. */
+/* The addresses of the IP header or GRH (IPB-15, A17.4.5.2). Stored as 64-bit halves, because
+ * narrower stores would stall the loads of the comparisons that follow. */
 static void read_area(struct arrival *a, const struct ipoib_rx *rx)
 {
 	a->from.qpn = rx->src_qp;
@@ -40,7 +40,7 @@ static bool is_link_local(const uint8_t gid[16])
 	return gid[0] == 0xFE && (gid[1] & 0xC0) == 0x80;
 }
 
-/* The link is that of the netdev's GID: its VLAN, and as it is link-local, nobody beyond a router.
+/* The link is that of the netdev's GID: its VLAN, and if the GID is link-local, no router.
  * The QP itself takes datagrams to any GID of its port. */
 static bool is_on_link(const struct ipoib *s, const struct arrival *a, const struct ipoib_rx *rx)
 {
@@ -58,9 +58,9 @@ static void heard_of(struct ipoib *s, struct arrival *a, struct neigh *n)
 	memcpy(a->mac, n->mac, 6);
 }
 
-/* The entry of a peer that has @p ip, or is about to. If it had another QPN when it claimed that
- * before, it has restarted: the kernel keeps the MAC that it knows (IPB-16), and also the one under
- * which the new QPN claimed other addresses meanwhile. */
+/* The entry of a peer that has @p ip, or is about to. A peer that claimed it with another QPN
+ * before has restarted: the kernel keeps the MAC that it knows (IPB-16), and also the one under
+ * which the new QPN has claimed other addresses since. */
 static struct neigh *entry_with(
 	struct ipoib *s, const struct ipoib_addr *said, const uint8_t *ip, unsigned ip_len)
 {
@@ -87,9 +87,9 @@ static void claim(struct ipoib *s, struct arrival *a, const struct ipoib_addr *s
 	heard_of(s, a, n);
 }
 
-/* A message about another port than its datagram's is forged. The QPN is the one that
- * replies go to (IPB-06); datagrams may leave another. None but this netdev speaks for its own
- * address, not even another QP of its port. */
+/* A message about another port than its datagram's is forged. Replies go to the QPN in the message
+ * (IPB-06); datagrams may come from another one. Only this netdev may claim its own address; no
+ * other QP of its port may. */
 static bool may_claim(struct ipoib *s, const struct arrival *a, const struct ipoib_addr *said)
 {
 	if (memcmp(said->gid, a->from.gid, 16) != 0 || said->qpn < QPN_FIRST ||
@@ -204,8 +204,9 @@ static bool nd_in(struct ipoib *s, struct arrival *a, uint32_t *len)
 	return true;
 }
 
-/* The MAC that a datagram to our QP is for. The answer to a probe for duplicates (RFC 5227) does
- * not name whom it is for: anybody here may have asked, if there is more than the netdev's host. */
+/* The destination MAC of a datagram to our QP. The answer to a probe for duplicates (RFC 5227)
+ * does not name the host that asked: it may be any on this side, if there are others than the
+ * netdev's own. */
 static const uint8_t *destination_here(struct ipoib *s, const struct arrival *a, uint16_t type)
 {
 	static const uint8_t everybody[6] = {0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};

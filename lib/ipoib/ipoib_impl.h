@@ -107,11 +107,9 @@ bool dest_send(struct ipoib *s, struct neigh *n, uint64_t now, struct ipoib_tx *
 
 /* probe.c */
 
-/**
- * A frame of the kernel went to a MAC that no peer has: the IP address that it is for may be asked
- * for in its place.
- * @return whether to send @p tx.
- */
+/** A frame of the kernel went to a MAC that no peer has: looks for its IP address instead, if
+ * possible.
+ *  @return whether to send @p tx. */
 bool probe_look_for(
 	struct ipoib *s, uint8_t *frame, uint16_t type, uint64_t now, struct ipoib_tx *tx);
 

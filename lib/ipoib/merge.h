@@ -34,11 +34,11 @@ struct merge {
 /**
  * Takes a frame if its checksums are correct. @return false: it is not TCP that can be merged, or
  * does not follow the previous pieces. Then call merge_finish(); the frame may begin the next
- * merge, or goes to the kernel by itself.
+ * merge, or goes to the kernel unmerged.
  */
 bool merge_take(struct merge *m, uint8_t *frame, uint32_t len);
 
-/** Completes the frame. @param h  what to say beside it */
+/** Completes the frame. @param h  receives its virtio header */
 void merge_finish(struct merge *m, struct virtio_net_hdr *h);
 
 #endif

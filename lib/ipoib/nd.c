@@ -36,8 +36,8 @@ bool nd_is(const uint8_t *ip6, uint32_t len)
 	return len > IP6_HLEN && ip6[IP6_NEXT] == ICMP6 && fixed_len(ip6[IP6_HLEN]);
 }
 
-/* Length of an extension header in octets (RFC 8200 4, RFC 4302 2.2); 0: it is none, or the next
- * header is not in this fragment. */
+/* Length of an extension header in octets (RFC 8200 4, RFC 4302 2.2); 0: it is not an extension
+ * header, or the next header is not in this fragment. */
 static uint32_t extension_len(uint8_t type, const uint8_t *h)
 {
 	switch (type) {

@@ -32,8 +32,8 @@ struct nd {
 /** @return whether the IPv6 packet is neighbour discovery, which nd_read() must accept then. */
 bool nd_is(const uint8_t *ip6, uint32_t len);
 
-/** @return whether extension headers of the IPv6 packet precede neighbour discovery. Nobody sends
- *  that, but a kernel would believe the link-layer addresses in it. */
+/** @return whether extension headers of the IPv6 packet precede neighbour discovery. No host sends
+ * such a packet, but a kernel would accept the link-layer addresses in it. */
 bool nd_after_headers(const uint8_t *ip6, uint32_t len);
 
 /**

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file neigh.h
- * Destinations of a netdev: peers, by link-layer address and by the MAC that the kernel knows them
- * by, and multicast groups. A peer is in the table because it has sent an ARP or ND message; of
- * NEIGH_PEERS the one that was longest without use leaves first, those that nothing was ever sent
- * to before all others; so it is among the NEIGH_PER_GID of one GID, which one host can claim in
- * any number. Groups have places of their own, as the kernel sends to any number of them: no group
- * takes the place of a peer, nor a peer that of a group. One thread.
+ * Destinations of a netdev: peers, found by link-layer address and by the MAC that the kernel
+ * knows them by, and multicast groups. A peer is in the table because it has sent an ARP or ND
+ * message. If there are NEIGH_PEERS, the least recently used one is evicted, and first of all
+ * those to which nothing was ever sent. The same holds for the NEIGH_PER_GID of one GID, of which
+ * one host can claim any number. Groups have places of their own, because the kernel sends to any
+ * number of them: no group displaces a peer, and no peer a group. One thread.
  */
 #ifndef IPOIB_NEIGH_H
 #define IPOIB_NEIGH_H
@@ -109,8 +109,8 @@ void neigh_touch(struct neigh_table *t, struct neigh *n, uint64_t now);
  * All QPNs of a GID share the first NEIGH_MAC_GID octets. */
 void neigh_mac(uint8_t mac[6], const struct ipoib_addr *a);
 
-/** The link-local IPv6 address that RFC 4291, appendix A, makes of that MAC. No host has it: rocid
- *  solicits from it by itself. */
+/** The link-local IPv6 address that RFC 4291, appendix A, derives from that MAC. No host has it:
+ * rocid sends its own solicitations from it. */
 void neigh_made_up(uint8_t ip[16], const struct ipoib_addr *a);
 
 #endif

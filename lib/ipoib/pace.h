@@ -12,8 +12,8 @@
 
 /** Time to poll for an answer after a packet: an event of the completion queue would be slower. */
 #define PACE_LINGER_NS 200000u
-/** The same while the packets are no further apart than this. Otherwise answers that are late
- * because one of the threads slept would always find both asleep. */
+/** The same while packets come at intervals of at most this. Otherwise a reply that is late because
+ * one of the threads slept would always find both asleep. */
 #define PACE_PATIENT_NS 1000000u
 /** A stream ends when no packet arrives for this long. */
 #define PACE_STREAM_NS 2000000u

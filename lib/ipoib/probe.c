@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Questions that rocid asks by itself: for peers that are silent (IPB-16), for unknown peers that
- * packets of the kernel are for, and on the netdev's side for hosts of a bridge. */
+/* Questions that rocid asks on its own: for peers that are silent (IPB-16), for the unknown
+ * destinations of the kernel's packets, and on the netdev's side for hosts of a bridge. */
 #include "arp.h"
 #include "bits.h"
 #include "inet.h"
@@ -11,8 +11,8 @@
 
 /* Without an IP address of this host (RFC 5227 2.1.1): the peer answers whatever networks it and
  * the kernel have here, and nobody learns an address that may be another host's by now. The target,
- * which is ignored otherwise, is our own: this tells other rocid that it is no search for
- * duplicates, during which they would not ask. */
+ * which is ignored otherwise, is our own: another rocid sees by it that this is not duplicate
+ * address detection, during which it would not ask. */
 static struct neigh *arp_probe(struct ipoib *s, const uint8_t ip[4], struct ipoib_tx *tx)
 {
 	static const uint8_t everybody[4] = {0xFF, 0xFF, 0xFF, 0xFF};
@@ -27,9 +27,10 @@ static struct neigh *arp_probe(struct ipoib *s, const uint8_t ip[4], struct ipoi
 	return dest_group(s, mgid);
 }
 
-/* From an address that nobody has: the peer takes the source to be at our link-layer address (RFC
- * 4861 7.2.3), which may be true of no other, and peers could take any other away; from none, it
- * would be a claim of the peer's address (DAD). */
+/* The source address is one that no host has: the peer will record our link-layer address for it
+ * (RFC 4861 7.2.3). A real address would be wrong if another host has it, and other hosts could
+ * take it over; no address at all would make this duplicate address detection for the peer's own.
+ */
 static struct neigh *nd_probe(struct ipoib *s, const uint8_t ip[16], struct ipoib_tx *tx)
 {
 	uint8_t mgid[16], group[16];
@@ -41,8 +42,8 @@ static struct neigh *nd_probe(struct ipoib *s, const uint8_t ip[16], struct ipoi
 	return dest_group(s, mgid);
 }
 
-/* A host that looks for duplicates of an address takes a probe for it to be another's search, and
- * gives the address up (RFC 5227 2.1.1). */
+/* During duplicate address detection a host would take a probe for its address as the search of
+ * another host, and give the address up (RFC 5227 2.1.1). */
 static bool is_probed(const struct ipoib *s, const uint8_t ip[4], uint64_t now)
 {
 	for (unsigned i = 0; i < PROBED_MAX; i++)
@@ -82,10 +83,10 @@ static bool look(struct ipoib *s, uint64_t now, struct ipoib_tx *tx)
 }
 
 /* A packet to a MAC that no peer has is lost. A host on a bridge may have learned that MAC before
- * this session began, and not ask again for half a minute: its IP address is asked for here, in
- * place of the packet, or later when others are asked for first; but not one that ARP or ND has
- * claimed on this side, which the bridge does not know the way to. The packet's source is not used:
- * it may be any, and would become a claim. */
+ * this session began, and not ask again for half a minute. So its IP address is looked for here,
+ * in place of the packet, or later if others come first; but not an address that ARP or ND has
+ * claimed on this side, for which the bridge knows no port. The source of the packet is not used,
+ * because it may be anything and would become a claim. */
 bool probe_look_for(
 	struct ipoib *s, uint8_t *frame, uint16_t type, uint64_t now, struct ipoib_tx *tx)
 {
@@ -121,9 +122,10 @@ static const uint8_t *next_ip4(const struct ipoib *s, struct neigh *n, uint64_t 
 	return NULL;
 }
 
-/* By broadcast, or to the group of its address: a unicast would go to a QP that is gone. In turns
- * by both families, first by ND, which is no search for duplicates to anybody, and for each
- * address: a peer may have lost some, or be a bridge, whose hosts come and go. */
+/* By broadcast, or to the group of its address: a unicast would go to a QP that no longer exists.
+ * Alternates between the families, starting with ND, which nobody mistakes for duplicate address
+ * detection, and goes through all addresses: a peer may have lost some, or be a bridge, whose hosts
+ * come and go. */
 static struct neigh *write_probe(
 	struct ipoib *s, struct neigh *n, uint64_t now, struct ipoib_tx *tx)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file seek.h
- * IP addresses that somebody's packets are for and that nobody has been heard to have: they are
- * asked for one after the other, one per IPOIB_LOOK_NS. Each sender has one place: one that floods
- * delays another by one turn. Of all that a sender asks for meanwhile, one is chosen at random:
- * those that come in the same order each time have the same chance. So has each of more than
- * SEEK_MAX senders. Pure.
+ * IP addresses to which somebody sends packets, but which no station is known to have: they are
+ * looked for one after the other, one per IPOIB_LOOK_NS. Each sender has one place, so one that
+ * floods delays another by one turn only. Of the addresses that a sender asks for in the meantime,
+ * one is chosen at random, so that all have the same chance even if they always come in the same
+ * order. The same holds for the senders if there are more than SEEK_MAX. Pure.
  */
 #ifndef IPOIB_SEEK_H
 #define IPOIB_SEEK_H

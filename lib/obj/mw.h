@@ -12,10 +12,10 @@
  * compare-and-swap from the value that it read, for the few instructions that write them. Any QP of
  * its protection domain may take a free type 2 window; while it is bound, only the worker of the QP
  * that bound it may, so an access for that QP, on the same worker, never finds it changing. A type
- * 1 window may be bound anew by another worker while this one uses it: the old binding ends at once
- * for new accesses, and after a grace period for accesses in progress; the bind does not complete
- * before that. Nobody waits: a reader that finds a window changing refuses the access, as it would
- * a moment later.
+ * 1 window may be bound again by another worker while this one uses it: the old binding ends at
+ * once for new accesses, and after a grace period for accesses in progress; the bind does not
+ * complete before that. Nobody waits: a reader that finds a window changing refuses the access, as
+ * it would a moment later.
  */
 #ifndef MW_H
 #define MW_H
@@ -117,7 +117,7 @@ struct mw_view {
 /** @return false when @p w is not bound, or is being changed. */
 bool mw_view(const struct mw *w, struct mw_view *v);
 
-/** As mr_resolve(), for a window and an access by QP @p qpn (MW-09, MW-12). */
+/** Like mr_resolve(), for a window and an access by QP @p qpn (MW-09, MW-12). */
 enum mr_status mw_resolve(const struct mr_table *t, uint32_t key, uint32_t pd, uint32_t qpn,
 	uint32_t access, uint64_t va, uint64_t len, uint8_t **ptr);
 
@@ -125,7 +125,7 @@ enum mr_status mw_resolve(const struct mr_table *t, uint32_t key, uint32_t pd, u
  *  @return false when it is of neither. */
 bool mw_range(const struct mr_table *t, uint32_t key, uint64_t *va, uint64_t *len);
 
-/** As mr_resolve(), for an R_Key in a packet for QP @p qpn: of a region or a window. */
+/** Like mr_resolve(), for an R_Key in a packet for QP @p qpn: of a region or a window. */
 static inline enum mr_status rkey_resolve(const struct mr_table *t, uint32_t key, uint32_t pd,
 	uint32_t qpn, uint32_t access, uint64_t va, uint64_t len, uint8_t **ptr)
 {

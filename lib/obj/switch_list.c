@@ -7,7 +7,7 @@
 void bucket_init(struct bucket *b, uint64_t rate, uint64_t burst)
 {
 	b->step = SECOND / rate;
-	b->depth = (burst - 1) * b->step; /* that much may be missing for one more */
+	b->depth = (burst - 1) * b->step; /* one more fits if no more than this is missing */
 	atomic_store_explicit(&b->full_at, 0, memory_order_relaxed);
 }
 

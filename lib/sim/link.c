@@ -8,9 +8,9 @@
 #define COPY	  (1ull << 60) /* the copy of a duplicated frame makes its own choices */
 
 /* Each call starts a new sequence of choices. */
-void link_set_faults(struct sim_link *l, const struct link_faults *f)
+void link_set_impair(struct sim_link *l, const struct link_impair *f)
 {
-	l->cfg.faults = *f;
+	l->cfg.impair = *f;
 	l->index = 0;
 	l->impair = (struct impair){.seed = random_at(l->seed, l->count.frames),
 		.rate =
@@ -34,7 +34,7 @@ void link_init(struct sim_link *l, struct sim_frame **frames, uint32_t room,
 	l->seed = seed;
 	l->frame = frames;
 	l->room = room;
-	link_set_faults(l, &cfg->faults);
+	link_set_impair(l, &cfg->impair);
 }
 
 void link_pause(struct sim_link *l, uint64_t until)
@@ -113,7 +113,7 @@ static void damage(struct sim_link *l, struct sim_frame *f, unsigned fate, uint6
 /* @return how late the frame is: with a plan always the same. */
 static uint64_t lateness(const struct sim_link *l, unsigned planned, unsigned fate, uint64_t number)
 {
-	uint64_t most = l->cfg.faults.reorder_ns;
+	uint64_t most = l->cfg.impair.reorder_ns;
 
 	if (planned & LINK_REORDER)
 		return most;
@@ -147,7 +147,7 @@ static uint64_t start_at(struct sim_link *l, uint64_t now, unsigned fate, uint64
 	uint64_t start = l->idle_at > now ? l->idle_at : now;
 
 	if (fate & LINK_STALL) {
-		start += random_of(l, number, IMPAIR_DELAY, l->cfg.faults.pause_ns + 1);
+		start += random_of(l, number, IMPAIR_DELAY, l->cfg.impair.pause_ns + 1);
 		l->count.paused++;
 	}
 	return start < l->resume_at ? l->resume_at : start;

@@ -15,8 +15,8 @@
 #include "limits.h"
 
 /** Impairments of a link. Probabilities are in millionths. */
-struct link_faults {
-	uint64_t loss_mask;  /* bit i: frame i since link_set_faults() is lost, i < 64 */
+struct link_impair {
+	uint64_t loss_mask;  /* bit i: frame i since link_set_impair() is lost, i < 64 */
 	uint64_t reorder_ns; /* a reordered frame is delayed by up to this */
 	uint32_t loss;
 	uint32_t duplicate;
@@ -32,7 +32,7 @@ struct link_config {
 	uint64_t delay_ns; /* propagation */
 	uint64_t rate_bps; /* 0: infinitely fast */
 	uint64_t queue_ns; /* a frame that would wait longer is lost; 0: no limit */
-	struct link_faults faults;
+	struct link_impair impair;
 };
 
 struct link_counters {
@@ -86,11 +86,11 @@ struct sim_link {
 	struct link_counters count;
 	struct link_tap tap;
 	struct link_pick pick;
-	struct impair impair; /* cfg.faults as probabilities */
+	struct impair impair; /* cfg.impair as probabilities */
 	uint64_t seed;
 	uint32_t source_qp; /* of frames sent from now on; set by the sender */
 	bool named;	    /* of the next frame, likewise */
-	uint64_t index;	    /* frames since the faults were set */
+	uint64_t index;	    /* frames since the impairments were set */
 	uint64_t idle_at;   /* when the sender's last bit has left */
 	uint64_t resume_at; /* no frame starts to leave before this */
 	uint64_t seq;
@@ -107,8 +107,8 @@ struct sim_link {
 void link_init(struct sim_link *l, struct sim_frame **frames, uint32_t room,
 	const struct link_config *cfg, uint64_t seed);
 
-/** Replaces the faults; the loss mask counts from the next frame. */
-void link_set_faults(struct sim_link *l, const struct link_faults *f);
+/** Replaces the impairments; the loss mask counts from the next frame. */
+void link_set_impair(struct sim_link *l, const struct link_impair *f);
 
 /** No frame may start to leave before @p until (pause frames, a stalled peer). */
 void link_pause(struct sim_link *l, uint64_t until);

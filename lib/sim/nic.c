@@ -25,7 +25,7 @@ static void rearm(struct sim_nic *n, bool busy, uint64_t now)
 
 	engine_at(e, &n->timer, timer_due(n, busy, now));
 	if (core_events_wait(&n->host->core))
-		engine_at(e, &n->told, now);
+		engine_at(e, &n->news_due, now);
 }
 
 /* Copies the packet to a buffer of the right size and seals it. */
@@ -131,9 +131,9 @@ static void nic_timer(struct sim_event *ev, uint64_t now)
 	nic_wake(n, now);
 }
 
-static void nic_told(struct sim_event *ev, uint64_t now)
+static void nic_news(struct sim_event *ev, uint64_t now)
 {
-	struct sim_nic *n = container_of(ev, struct sim_nic, told);
+	struct sim_nic *n = container_of(ev, struct sim_nic, news_due);
 
 	n->news(n, now);
 	nic_wake(n, now);
@@ -147,7 +147,7 @@ void nic_init(struct sim_nic *n, struct sim_host *host, struct buffer_pool *pool
 	n->header = header;
 	n->in.receive = nic_receive;
 	engine_event(&n->timer, nic_timer);
-	engine_event(&n->told, nic_told);
+	engine_event(&n->news_due, nic_news);
 }
 
 void nic_plug(struct sim_nic *n, struct sim_engine *e, const struct wire_config *wire,

@@ -21,7 +21,7 @@ struct sim_nic {
 	bool held;		    /* the other end has paused data */
 	struct buffer_fifo waiting; /* data packets built while held, in search of an ACK */
 	struct sim_event timer;	    /* for what time alone causes */
-	struct sim_event told;	    /* the core has events: call `news` */
+	struct sim_event news_due;  /* the core has events: call `news` */
 	/** The core has events or completions: the application's turn. It may post, but must not
 	 *  call the NIC. */
 	void (*news)(struct sim_nic *n, uint64_t now);

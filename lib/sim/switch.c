@@ -283,7 +283,8 @@ static void flood(struct switch_port *from, struct sim_buffer *b, uint64_t now)
 }
 
 /* The other end of port @p p pauses or resumes data. */
-static void told(struct switch_port *p, enum pfc_word word, struct sim_buffer *b, uint64_t now)
+static void pause_data(
+	struct switch_port *p, enum pfc_word word, struct sim_buffer *b, uint64_t now)
 {
 	p->held = word == PFC_XOFF;
 	pool_put(p->sw->pool, b);
@@ -299,7 +300,7 @@ static void port_receive(struct sim_sink *to, struct sim_buffer *b, uint64_t now
 
 	b->from = (uint16_t)(from - s->port);
 	if (word != PFC_NONE) {
-		told(from, word, b, now);
+		pause_data(from, word, b, now);
 	} else if (b->bytes[ETH_DST] & 1) {
 		flood(from, b, now);
 	} else {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "address.h"
 #include <arpa/inet.h>
+#include <stdio.h>
 #include <string.h>
 #include "number.h"
 
@@ -28,4 +29,11 @@ bool mac_of_text(uint8_t mac[6], const char *text)
 			return false;
 	}
 	return true;
+}
+
+const char *mac_text(const uint8_t m[6], char text[MAC_TEXT])
+{
+	snprintf(text, MAC_TEXT, "%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4],
+		m[5]);
+	return text;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file address.h  Addresses that users type. */
+/** @file address.h  Addresses that users type and read. */
 #ifndef ADDRESS_H
 #define ADDRESS_H
 
@@ -11,7 +11,13 @@
 bool gid_of_text(uint8_t gid[16], const char *text);
 
 /** Reads a MAC address: six bytes of one or two hexadecimal digits each, separated by colons.
- *  @return false: it is none, and @p mac is undefined. */
+ *  @return false: it is not one, and @p mac is undefined. */
 bool mac_of_text(uint8_t mac[6], const char *text);
+
+/** Room for the text of a MAC address, and its NUL. */
+#define MAC_TEXT 18
+
+/** @return @p text, with the bytes of @p mac as two digits each. */
+const char *mac_text(const uint8_t mac[6], char text[MAC_TEXT]);
 
 #endif

@@ -44,7 +44,7 @@ uint32_t expect_qpn(const uint8_t *frame);
 const struct opcode *expect_opcode(const uint8_t *frame);
 
 /**
- * As frame_parse(), of a frame with the headers @p e.
+ * Like frame_parse(), of a frame with the headers @p e.
  * @param p    its port is set
  * @param len  EXPECT_MIN or more
  * @return true: frame_parse() would accept the frame, and fill in @p p in the same way, except that

@@ -57,7 +57,7 @@ struct fast_cnp {
 bool frame_is_fast_cnp(const uint8_t *frame, size_t len);
 
 /**
- * As frame_parse(), for a Fast CNP: fills @p p as for a CNP over IPv6.
+ * Like frame_parse(), for a Fast CNP: fills @p p as for a CNP over IPv6.
  * @param types  the option types, by enum fast_cnp_option
  */
 enum drop fast_cnp_parse(struct pkt *p, struct fast_cnp *f, const uint8_t *frame, size_t len,

@@ -62,14 +62,14 @@ const struct icrc_ops *icrc_nth(unsigned i);
 uint32_t icrc_header(const struct icrc_ops *ops, const uint8_t *l3, unsigned net, size_t len);
 
 /**
- * As icrc_header() of @p hdr_len bytes, then copies @p len bytes from @p src to @p dst and includes
- * them, as icrc_ops.copy does.
+ * Like icrc_header() of @p hdr_len bytes, then copies @p len bytes from @p src to @p dst and
+ * includes them, as icrc_ops.copy does.
  */
 uint32_t icrc_header_copy(const struct icrc_ops *ops, const uint8_t *l3, unsigned net,
 	size_t hdr_len, void *dst, const void *src, size_t len);
 
 /**
- * As icrc_header(), for RoCEv2 over IPv6 with @p options bytes of extension headers at @p ext,
+ * Like icrc_header(), for RoCEv2 over IPv6 with @p options bytes of extension headers at @p ext,
  * which are covered unmasked (ICRC-10). @p len covers at least the BTH.
  */
 uint32_t icrc_with_options(const struct icrc_ops *ops, const uint8_t *l3, const uint8_t *ext,

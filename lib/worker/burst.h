@@ -18,11 +18,12 @@
  *  process as before.  @return 0 or a negative errno. */
 int burst_install(void);
 
-/** As rte_eth_rx_burst(). If the rings vanish, no frame has come; up to BURST buffers are lost. */
+/** Like rte_eth_rx_burst(). If the rings vanish, no frame has come; up to BURST buffers are lost.
+ */
 uint16_t burst_rx_fragile(const struct worker_port *p, struct rte_mbuf **m);
 
-/** As rte_eth_tx_burst(). If the rings vanish, all @p n frames count as sent, and are lost with
- *  their buffers: nothing tells which of them the driver has freed. */
+/** Like rte_eth_tx_burst(). If the rings vanish, all @p n frames count as sent, and are lost with
+ *  their buffers: it is unknown which of them the driver has freed. */
 uint16_t burst_tx_fragile(const struct worker_port *p, struct rte_mbuf **m, uint16_t n);
 
 /** Receives up to BURST frames into @p m.  @return how many. The port's worker. */

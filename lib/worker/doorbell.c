@@ -149,7 +149,7 @@ int worker_add_doorbell(struct worker *w, struct worker_doorbell *db)
 		atomic_store_explicit(&w->doorbell[i].db, db, memory_order_release);
 		if (i >= n)
 			atomic_store_explicit(&w->doorbells, i + 1, memory_order_release);
-		worker_wake(w); /* it has not told this session that it sleeps */
+		worker_wake(w); /* it has not announced to this session that it sleeps */
 		return 0;
 	}
 	return -ENOSPC;

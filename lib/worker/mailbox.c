@@ -48,7 +48,7 @@ bool mailbox_poll(struct worker *w)
 	return true;
 }
 
-/* As grace_poll(), which a worker that has stopped does not call. */
+/* Like grace_poll(), which a worker that has stopped does not call. */
 static void end_grace(struct worker *w)
 {
 	uint32_t wanted = core_grace_wanted(&w->core);

@@ -156,8 +156,8 @@ static bool is_memif(const struct port_info *info)
 }
 
 /* DPDK's memif polls and fills all of its own queues, also those that the peer does not have: they
- * lie over the first one's ring, so frames arrive twice or are torn. Nothing tells how many the
- * peer has. */
+ * overlap the first one's ring, so frames arrive twice or are torn. There is no way to find
+ * out how many the peer has. */
 static int check_memif_queues(
 	const struct dataplane *dp, const struct port_info *info, char why[ABI_SENTENCE_MAX])
 {

@@ -191,8 +191,9 @@ static void pass_telemetry(struct worker *w, uint32_t owner, struct rte_mbuf *m)
 	rte_pktmbuf_free(m);
 }
 
-/* Takes the telemetry out of the frame @p m, which then goes through the core by itself, or to the
- * worker of QP1, whose number does not tell it. @return false when it goes no further. */
+/* Removes the telemetry from the frame @p m, which then passes through the core on its own, or
+ * goes to the worker of QP1, which its number does not show.
+ *  @return false when it goes no further. */
 static bool receive_telemetry(struct worker *w, struct rte_mbuf *m)
 {
 	uint64_t now = clock_at(&w->clock, rte_rdtsc());
@@ -218,8 +219,9 @@ static bool receive_telemetry(struct worker *w, struct rte_mbuf *m)
 	       pass_on(w, verdict - VERDICT_HANDOFF, &pkt, m);
 }
 
-/* A frame that carries telemetry, if its port accepts any, after those of @p b that came before it:
- * an ACK must not overtake READ responses (REQ-38).  @return false: it is none. */
+/* Handles a frame that carries telemetry, if its port accepts any, after those of @p b that came
+ * before it: an ACK must not overtake READ responses (REQ-38).
+ *  @return false: it carries none. */
 static NOINLINE bool telemetry(struct worker *w, struct rx_burst *b, struct rte_mbuf *m)
 {
 	uint32_t qpn = 0;

@@ -28,8 +28,9 @@ struct range {
 	_Atomic size_t size; /* 0: free */
 };
 
-/* A guard changes only while no thread can access its memory, so the handler may read the guard of
- * its own address safely. It must not mistake another one that is just changing for it. */
+/* A guard changes only while no thread can access its memory, so the handler can safely read the
+ * guard of the address that faulted. But it must not take a guard that is just being changed for
+ * that one. */
 struct guard {
 	_Atomic uint32_t version; /* odd while its range is written */
 	_Atomic bool faulted;	  /* by the handler; until sigbus_take() */
@@ -123,8 +124,8 @@ static unsigned lists_of(const struct sigbus_area *a, _Atomic uint32_t *list[2])
 	return list[0] == list[1] ? 1 : 2;
 }
 
-/* Control thread. A handler that is on a list meanwhile may leave it by a guard that goes to
- * another one, and misses the rest: then it looks at all guards. */
+/* Control thread. A handler that walks a list meanwhile may follow a guard that moves to another
+ * list, and miss the rest of its own. It then examines all guards. */
 static void enter(uint32_t id)
 {
 	const struct sigbus_area *a = &guard_at(id - 1)->area;

@@ -148,7 +148,7 @@ void sleeper_forget(struct worker *w, struct worker_doorbell *db)
 
 /* Shows all applications, new ones included, that the worker sleeps. @return true if one of them
  * could not see it before. */
-static bool tell_applications(struct worker *w)
+static bool announce_sleep(struct worker *w)
 {
 	uint32_t n = atomic_load_explicit(&w->doorbells, memory_order_acquire);
 	bool news = false;
@@ -158,9 +158,9 @@ static bool tell_applications(struct worker *w)
 		struct worker_doorbell *db = atomic_load_explicit(&s->db, memory_order_acquire);
 		uint32_t serial = atomic_load_explicit(&s->serial, memory_order_relaxed);
 
-		if (!db || s->told == serial)
+		if (!db || s->announced == serial)
 			continue;
-		s->told = serial;
+		s->announced = serial;
 		atomic_store_explicit(&db->shared->asleep, 1, memory_order_relaxed);
 		news = true;
 	}
@@ -186,7 +186,7 @@ static void sleep_until_woken(struct worker *w)
 {
 	atomic_store_explicit(&w->sleeper.waker.asleep, true, memory_order_relaxed);
 	enable_interrupts(w);
-	tell_applications(w);
+	announce_sleep(w);
 	atomic_thread_fence(memory_order_seq_cst);
 }
 
@@ -200,9 +200,9 @@ static void get_up(struct worker *w)
 		struct doorbell_slot *d = &w->doorbell[i];
 		struct worker_doorbell *db = atomic_load_explicit(&d->db, memory_order_acquire);
 
-		if (db && d->told)
+		if (db && d->announced)
 			atomic_store_explicit(&db->shared->asleep, 0, memory_order_relaxed);
-		d->told = 0;
+		d->announced = 0;
 	}
 	for (uint32_t i = 0; s->interrupts && i < w->nports; i++) {
 		const struct worker_port *p = &w->port[i];
@@ -270,7 +270,7 @@ static void sleep_briefly(struct worker *w)
 
 	if (!ns || work_left(w))
 		return;
-	if (tell_applications(w)) {
+	if (announce_sleep(w)) {
 		atomic_thread_fence(memory_order_seq_cst);
 		return; /* and check whether it rang meanwhile */
 	}

@@ -42,8 +42,8 @@ struct worker_port {
 struct doorbell_slot {
 	_Atomic(struct worker_doorbell *) db; /* control thread */
 	_Atomic uint32_t serial;	      /* control thread: changes with every `db` */
-	uint32_t told; /* the worker: `serial` of the session that it told that it sleeps; 0:
-			* none */
+	uint32_t announced; /* the worker: `serial` of the session to which it announced that it
+			     * sleeps; 0: none */
 	uint64_t pending[ABI_DB_SUMMARY]; /* summary bits taken but not served; the worker */
 };
 
@@ -152,8 +152,8 @@ static inline bool is_local(const struct rte_mbuf *m)
 #define PORT_EGRESS  ((1u << EGRESS_LOCAL(0)) - 1)
 #define LOCAL_EGRESS ((1u << EGRESS_NONE) - 1 - PORT_EGRESS)
 
-/** Lays @p m, an enum inbox_kind, aside for worker @p owner, at most a burst before
- *  handoff_flush(). */
+/** Sets @p m aside for worker @p owner; @p kind is an enum inbox_kind. At most a burst before
+ * handoff_flush(). */
 void handoff_add(struct worker *w, unsigned kind, uint32_t owner, struct rte_mbuf *m);
 
 /** @return whether half of the room for frames from this worker to worker @p owner is taken. */
@@ -162,11 +162,12 @@ bool handoff_half_full(const struct worker *w, unsigned kind, uint32_t owner);
 /** @return a bit for each egress to an inbox that has room for a burst. */
 uint32_t handoff_open(struct worker *w);
 
-/** Lays a copy of @p m aside for worker @p owner, which may be this one, as from @p from
- * (origin()). Copies may take half of the room; lost if that is taken, or there is no buffer. */
+/** Sets a copy of @p m aside for worker @p owner, which may be this one, as if from @p from
+ * (origin()). Copies may take half of the room; a copy is lost if that is taken, or there is no
+ * buffer. */
 void handoff_copy(struct worker *w, uint32_t owner, const struct rte_mbuf *m, uint16_t from);
 
-/** Puts the frames that were laid aside into the inboxes. Local ones that do not fit stay aside. */
+/** Moves the frames that were set aside to the inboxes. Local ones that do not fit stay. */
 void handoff_flush(struct worker *w);
 
 /** @return how many packets may be built after handoff_flush(), so that all have room aside. */

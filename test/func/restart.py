@@ -117,7 +117,7 @@ def test_stuck_end(rocid, folder):
     os.set_blocking(writer, True)
     os.close(writer)
     daemon.process.terminate()
-    wait_until(lambda: 'waits for standard output' in daemon.said(), 'it does not say what it waits for')
+    wait_until(lambda: 'waiting for standard output' in daemon.said(), 'it does not say what it waits for')
     check(daemon.process.poll() is None, 'it has ended')
     os.set_blocking(reader, False)
     while daemon.process.poll() is None:

@@ -162,7 +162,7 @@ for sig in TERM INT HUP; do
 	ls "$sock"* 2>/dev/null && fail "SIG$sig leaves the socket behind, or what is beside it"
 	[ -e "$runtime" ] && fail "SIG$sig leaves $runtime behind"
 	# Ending takes as long as the machine takes; of that it tells after some seconds.
-	grep -v 'has not ended yet' "$dir/one.err" && fail "chatter: $(cat "$dir/one.err")"
+	grep -v 'not stopped yet' "$dir/one.err" && fail "chatter: $(cat "$dir/one.err")"
 done
 grep -q 'GID 0: ::ffff:192.0.2.1' "$dir/one.out" || fail "banner: $(cat "$dir/one.out")"
 

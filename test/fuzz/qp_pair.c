@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Two honest ends and a network that is the fuzzer's. The first record sets them up, each other
- * one is an action: work (traffic.h, with its mistakes), faults of a link, time, a command.
+ * one is an action: work (traffic.h, with its mistakes), impairments of a link, time, a command.
  * Completions are judged by traffic.h; and once the links are good again everything ends.
  * FUZZ_PRINT=1 fuzz_qp_pair FILE tells what happens.
  */
@@ -169,10 +169,10 @@ static void plug_taps(void)
 }
 
 /* b[1] what, b[2] how often; or the frames of a mask are lost */
-static void set_faults(int e, const struct record *r)
+static void set_impair(int e, const struct record *r)
 {
 	uint32_t millionths = 2000u + r->b[2] * 1500u;
-	struct link_faults f = {.reorder_ns = 200u + r->b[3] * 200u};
+	struct link_impair f = {.reorder_ns = 200u + r->b[3] * 200u};
 
 	if (r->b[1] & 1)
 		memcpy(&f.loss_mask, r->b + 4, sizeof(f.loss_mask));
@@ -184,13 +184,13 @@ static void set_faults(int e, const struct record *r)
 	trace("  %c's link: mask %llx loss %u dup %u reorder %u corrupt %u truncate %u\n", 'A' + e,
 		(unsigned long long)f.loss_mask, f.loss, f.duplicate, f.reorder, f.corrupt,
 		f.truncate);
-	link_set_faults(&w.pair.end[e].link, &f);
+	link_set_impair(&w.pair.end[e].link, &f);
 }
 
 static void heal(void)
 {
 	for (int e = A; e < ENDS; e++) {
-		link_set_faults(&w.pair.end[e].link, &(struct link_faults){0});
+		link_set_impair(&w.pair.end[e].link, &(struct link_impair){0});
 		link_pause(&w.pair.end[e].link, 0);
 	}
 }
@@ -258,7 +258,7 @@ enum action {
 	POST,
 	POST_RECV,
 	RUN,
-	FAULTS,
+	IMPAIR,
 	PAUSE,
 	HEAL,
 	BURSTS,
@@ -272,7 +272,7 @@ enum action {
 /* b[0]: which end, how often */
 static void act(const struct record *r)
 {
-	static const char *const names[ACTIONS] = {"post", "post recv", "run", "faults", "pause",
+	static const char *const names[ACTIONS] = {"post", "post recv", "run", "impair", "pause",
 		"heal", "bursts", "sqd", "rts", "err", "reconnect"};
 	int e = r->b[0] & 1;
 	unsigned again = 1 + (r->b[0] >> 1) % 8;
@@ -293,8 +293,8 @@ static void act(const struct record *r)
 	case RUN:
 		run(r->b[1] || r->b[2] ? record_u16(r, 1) * 1000ull : 100 * MSEC);
 		break;
-	case FAULTS:
-		set_faults(e, r);
+	case IMPAIR:
+		set_impair(e, r);
 		break;
 	case PAUSE:
 		link_pause(&w.pair.end[e].link, now + record_u16(r, 1) * 1000ull);

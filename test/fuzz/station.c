@@ -104,7 +104,7 @@ void station_turn(void)
 		MUST(n++ < EVENTS_MAX);
 	gsi_poll(&d->ctl->connections->gsi); /* whatever the notifier's thread is at */
 	connections_poll(d->ctl);
-	while (endings_poll(d->ctl) || jobs_poll(d->ctl))
+	while (sessions_close_some(d->ctl) || jobs_poll(d->ctl))
 		MUST(n++ < EVENTS_MAX);
 }
 
@@ -134,7 +134,7 @@ void station_must_be_empty(void)
 		usleep(10000);
 		station_turn();
 	}
-	MUST(ctl->sessions->nsessions == 1 && ctl->sessions->nending == 0 &&
+	MUST(ctl->sessions->nsessions == 1 && ctl->sessions->nclosing == 0 &&
 		ctl->admin->ncaptures == 0);
 	MUST(ctl->objects->pds.used == own->pds.used &&
 		ctl->objects->qpns.count == QP_MAX - own->qps.used);

@@ -24,7 +24,7 @@ class Case:
     bad_output: str = None      # fails the case although the exit status is 0
     timeout: int = CASE_TIMEOUT
     tries: int = 3              # when a process had no time
-    to_peer: str = ''           # faults on the way, as lossy_bridge wants them: only with --lossy
+    to_peer: str = ''           # impairments on the way, as lossy_bridge takes them: only with --lossy
     to_us: str = ''
     seed: int = 1
     often: bool = True          # False: only with --full
@@ -224,7 +224,7 @@ UD = '--ud --qp-depth 128 --max 1024 --count 120'
 # soft-RoCE accepts no message after one that lost a packet other than its first (doc/soft-roce.md), so messages to it have one packet.
 UC_MAX = {True: 1024, False: 3000}
 # With these the first frame that a rate of 0.1 % hits is among the first 120 of both directions; with the
-# last of them all kinds of faults that it is for are among the first 200. So no case depends on luck.
+# last of them all kinds of impairments that it is for are among the first 200. So no case depends on luck.
 SEEDS = (93, 98, 138, 140, 199, 224, 274, 438, 650, 676)
 SEED_OF_EVERYTHING = 2
 MARKS, EACH_MARK = 'mark=500000', 'np_min_time_between_cnps=0'
@@ -264,9 +264,9 @@ def lossy_rows():
         yield LossyRow(f'{percent}-sge', one, one, '--sge 4 --count 100', '--sge 7', often=False)
         yield LossyRow(f'{percent}-rnr', one, one, '--ops send,send_imm,write_imm --rounds 2',
                        '--rnr-test --min-rnr 20', often=often)
-    for fault in ('duplicate', 'reorder', 'corrupt', 'delay'):
-        one = f'{fault}=10000'
-        yield LossyRow(f'1-{fault}', one, one, MIXED, often=fault in ('reorder', 'corrupt'))
+    for kind in ('duplicate', 'reorder', 'corrupt', 'delay'):
+        one = f'{kind}=10000'
+        yield LossyRow(f'1-{kind}', one, one, MIXED, often=kind in ('reorder', 'corrupt'))
     yield LossyRow('1-everything', EVERYTHING, EVERYTHING, MIXED, family='v6', seed=SEED_OF_EVERYTHING)
     for percent in (0.1, 1, 5):
         one = drop(percent)

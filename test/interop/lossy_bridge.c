@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "frame_faults.h"
+#include "frame_impair.h"
 
 #define BURST	      64
 #define HELD_MAX      64
@@ -196,10 +196,10 @@ static bool impair(struct direction *d, struct frame *f, size_t bth, uint64_t no
 	if (fate & 1u << IMPAIR_LOSE)
 		return true;
 	if (fate & 1u << IMPAIR_CORRUPT)
-		fault_corrupt(f->bytes + VNET_LEN, f->len - VNET_LEN, bth,
+		frame_corrupt(f->bytes + VNET_LEN, f->len - VNET_LEN, bth,
 			impair_random(&d->plan, number, IMPAIR_CORRUPT));
 	if (fate & 1u << IMPAIR_MARK)
-		fault_mark(f->bytes + VNET_LEN, f->len - VNET_LEN);
+		frame_mark(f->bytes + VNET_LEN, f->len - VNET_LEN);
 	if (fate & 1u << IMPAIR_DUPLICATE)
 		send_frame(d, f);
 	if (fate & 1u << IMPAIR_DELAY)
@@ -313,15 +313,14 @@ static void run(struct direction dir[2])
 
 /* --- the command line ----------------------------------------------------------------- */
 
-static const char usage[] =
-	"usage: lossy_bridge [OPTION...] A B\n"
-	"Forward frames between the devices A and B, with faults for RoCE frames.\n"
-	"  --seed N         of the choices (1)\n"
-	"  --ab LIST        faults from A to B, as "
-	"drop=1000,corrupt=0,duplicate=0,reorder=0,delay=0:\n"
-	"                   parts per million\n"
-	"  --ba LIST        faults from B to A\n"
-	"  --delay-ms N     how long a delayed frame waits (100)\n";
+static const char usage[] = "usage: lossy_bridge [OPTION...] A B\n"
+			    "Forward frames between the devices A and B, and impair RoCE frames.\n"
+			    "  --seed N         of the choices (1)\n"
+			    "  --ab LIST        impairments from A to B, as "
+			    "drop=1000,corrupt=0,duplicate=0,reorder=0,delay=0:\n"
+			    "                   parts per million\n"
+			    "  --ba LIST        impairments from B to A\n"
+			    "  --delay-ms N     how long a delayed frame waits (100)\n";
 
 static void refuse(void)
 {
@@ -342,7 +341,7 @@ static void options(struct direction dir[2], int argc, char **argv)
 			seed = strtoull(optarg, NULL, 0);
 		else if (id == 'd')
 			delay_ms = strtoull(optarg, NULL, 0);
-		else if (id == '?' || !fault_parse(optarg, &dir[id == 'b'].plan))
+		else if (id == '?' || !impair_list(optarg, &dir[id == 'b'].plan))
 			refuse();
 	}
 	if (argc - optind != 2)
@@ -357,8 +356,8 @@ static void report(struct direction *d)
 {
 	printf("%s>%s: %" PRIu64 " frames, %" PRIu64 " RoCE", d->from, d->to, d->frames, d->roce);
 	for (unsigned k = 0; k < IMPAIR_KINDS; k++)
-		if (fault_name(k))
-			printf(", %" PRIu64 " %s", d->count[k], fault_name(k));
+		if (impair_word(k))
+			printf(", %" PRIu64 " %s", d->count[k], impair_word(k));
 	printf(", %u missed, %" PRIu64 " unsent\n", missed(d->in), d->unsent);
 }
 

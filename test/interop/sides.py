@@ -118,9 +118,9 @@ class LossyBridge:
                                     (case.to_us, self.to_us, 'to us')):
             if count['missed'] or count['unsent']:
                 raise Disturbed(f'the lossy bridge lost frames {where} that it should not: {count}')
-            for fault in re.findall(r'(\w+)=[1-9]', asked):
-                if not count[fault]:
-                    raise Trouble(f'not one frame {where} met "{fault}": more messages are needed')
+            for kind in re.findall(r'(\w+)=[1-9]', asked):
+                if not count[kind]:
+                    raise Trouble(f'not one frame {where} met "{kind}": more messages are needed')
 
 
 class Capture:

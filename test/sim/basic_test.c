@@ -79,7 +79,7 @@ static void pair__moves_each_operation_with_loss(void **state)
 	struct pair_spec s = pair_defaults();
 
 	for (int e = A; e < ENDS; e++)
-		s.link[e].faults.loss = 20000;
+		s.link[e].impair.loss = 20000;
 	for (unsigned o = 0; o < ARRAY_SIZE(ops); o++)
 		move(&s, ops[o], 300000, 20);
 }

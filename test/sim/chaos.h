@@ -45,7 +45,7 @@ enum chaos_action {
 	ACT_MIN_RNR, /* another min_rnr_timer, RTS -> RTS */
 	ACT_PAUSE,   /* a link stands still */
 	ACT_STALL,   /* a host does */
-	ACT_FAULTS,  /* a link gets other faults */
+	ACT_IMPAIR,  /* a link gets other impairments */
 	ACT_STARVE,  /* no receives are posted for a while */
 	ACT_REFUSED, /* a modify that must be refused, and change nothing */
 	ACT_QUERY,
@@ -160,8 +160,8 @@ struct chaos_world {
 	unsigned ucs;
 	struct flows flows;
 	enum host_gid gid;
-	bool perfect;	   /* no fault ever */
-	bool moderate;	   /* seven retries survive the faults */
+	bool perfect;	   /* nothing ever goes wrong */
+	bool moderate;	   /* seven retries survive the impairments */
 	uint32_t psn_jump; /* from a connection's PSNs to its successor's: no stale packet fits */
 	bool winding_up;
 	int trace;	      /* connection whose QPs are traced; -1: none */
@@ -204,8 +204,8 @@ uint64_t chaos_run(uint64_t seed);
 
 void world_init(struct chaos_world *w, uint64_t seed);
 void world_fini(struct chaos_world *w);
-/** Random faults, none that a calm connection does not survive when the run is moderate. */
-struct link_faults world_faults(struct chaos_world *w);
+/** Random impairments, none that a calm connection does not survive when the run is moderate. */
+struct link_impair world_impair(struct chaos_world *w);
 /** Doorbells, one happening, events and CQEs, invariants. */
 void world_step(struct chaos_world *w);
 /** Takes the CQEs that wait, of small CQs too when @p small. */

@@ -208,7 +208,7 @@ static void query(struct chaos_world *w, struct chaos_end *end)
 static void disturb_link(struct chaos_world *w, enum chaos_action action)
 {
 	struct sim_link *l = &w->link[pick(w, A, B)][pick(w, A, B)];
-	struct link_faults f;
+	struct link_impair f;
 
 	if (w->perfect)
 		return;
@@ -222,8 +222,8 @@ static void disturb_link(struct chaos_world *w, enum chaos_action action)
 			now_of(w) + pick(w, 1, w->moderate ? 10000 : 200000) * USEC);
 		return;
 	}
-	f = world_faults(w);
-	link_set_faults(l, &f);
+	f = world_impair(w);
+	link_set_impair(l, &f);
 }
 
 /* --- one of them ---------------------------------------------------------------------- */
@@ -283,7 +283,7 @@ void actions_turn(struct chaos_world *w)
 	/* Events that leave connections alive are more frequent than those that break them. */
 	static const enum chaos_action menu[] = {ACT_SQD, ACT_SQD, ACT_SQD, ACT_ERR, ACT_RESET,
 		ACT_DESTROY, ACT_DEREG_LOCAL, ACT_DEREG_TARGET, ACT_DEREG_RECV, ACT_ACCESS,
-		ACT_MIN_RNR, ACT_MIN_RNR, ACT_PAUSE, ACT_PAUSE, ACT_STALL, ACT_FAULTS, ACT_FAULTS,
+		ACT_MIN_RNR, ACT_MIN_RNR, ACT_PAUSE, ACT_PAUSE, ACT_STALL, ACT_IMPAIR, ACT_IMPAIR,
 		ACT_STARVE, ACT_STARVE, ACT_STARVE, ACT_REFUSED, ACT_QUERY, ACT_REPATH, ACT_REPATH,
 		ACT_PKEY, ACT_PKEY, ACT_NOTICE, ACT_NOTICE, ACT_NOTICE, ACT_NOTICE, ACT_NOTICE,
 		ACT_NOTICE, ACT_NOTICE, ACT_NOTICE, ACT_NOTICE, ACT_NOTICE};

@@ -14,7 +14,7 @@ uint64_t chaos_actions[CHAOS_ACTIONS];
 
 static const char *const action_name[CHAOS_ACTIONS] = {"sqd", "err", "reset", "destroy",
 	"dereg_local", "dereg_target", "dereg_recv", "access", "min_rnr", "pause", "stall",
-	"faults", "starve", "refused", "query", "repath", "pkey", "notice", "rtr_hold",
+	"impair", "starve", "refused", "query", "repath", "pkey", "notice", "rtr_hold",
 	"too_many_reads", "small_cq", "loopback", "same_qp", "new_qp"};
 
 static struct core_counters cores;

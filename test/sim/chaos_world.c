@@ -23,9 +23,9 @@ void world_digest(struct chaos_world *w, uint64_t word)
 
 /* --- making it ------------------------------------------------------------------------ */
 
-struct link_faults world_faults(struct chaos_world *w)
+struct link_impair world_impair(struct chaos_world *w)
 {
-	struct link_faults f = {.reorder_ns = pick(w, 1, 50000)};
+	struct link_impair f = {.reorder_ns = pick(w, 1, 50000)};
 
 	if (w->perfect)
 		return f;
@@ -56,7 +56,7 @@ static void make_link(struct chaos_world *w, unsigned from, unsigned to, uint64_
 	struct link_config cfg = {
 		.delay_ns = pick(w, 100, 20000),
 		.rate_bps = chance(w, 30) ? 0 : 1000000000ull * pick(w, 1, 100),
-		.faults = world_faults(w),
+		.impair = world_impair(w),
 	};
 	struct sim_frame **place = calloc(FRAMES, sizeof(*place));
 	struct sim_frame *frame = malloc(FRAMES * sizeof(*frame)); /* untouched until used */
@@ -70,7 +70,7 @@ static void make_link(struct chaos_world *w, unsigned from, unsigned to, uint64_
 	wirecheck_tap(&w->wire, &w->link[from][to]);
 }
 
-/* Each other host has the short way between its own QPs, and names payload in frames. */
+/* Each other host has the fast path between its own QPs, and names payload in frames. */
 static void make_host(struct chaos_world *w, unsigned h, bool direct)
 {
 	w->host[h] = aligned_alloc(CACHE_LINE, sizeof(*w->host[h]));

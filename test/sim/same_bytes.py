@@ -21,7 +21,7 @@ SCENARIOS = {
     'pfc': 'topology victim hosts=4 rate=40G uplink=80G delay=1us\nswitch kmin=5K kmax=200K pmax=1% shared=12M '
            'xoff=100K xon=90K\ncc dcqcn\nflow 0..3 -> 5 write size=1Mi repeat start=0..1us\n'
            'flow 4 -> 6 read size=1Mi repeat\nmeasure 0..3ms\n',
-    'faults': STAR + RED + 'cc dcqcn\nfault data loss=0.1% delay=2us late=0.1%\nfault cnp duplicate=10%\n'
+    'impair': STAR + RED + 'cc dcqcn\nimpair data loss=0.1% delay=2us late=0.1%\nimpair cnp duplicate=10%\n'
               'flow 0..3 -> 4 send size=64Ki repeat\nmeasure 0..3ms\n',
     'poisson': 'topology fat-tree k=4 rate=40G delay=1us\nswitch kmin=100K kmax=400K pmax=20% shared=2M alpha=1\n'
                'cc dcqcn profile=connectx\ntraffic poisson load=50% sizes=hadoop start=0..1ms qps=64\n'

@@ -51,7 +51,7 @@ static void set_end(const struct scenario *row, struct pair_spec *s, int e)
 	s->qp[e].sq_depth = end->sq_depth ? end->sq_depth : s->qp[e].sq_depth;
 	s->qp[e].rq_depth = end->rq_depth ? end->rq_depth : s->qp[e].rq_depth;
 	s->qp[e].window = end->window;
-	s->link[e].faults = end->faults;
+	s->link[e].impair = end->impair;
 	s->link[e].queue_ns = end->queue_ns;
 	if (row->rate_bps)
 		s->link[e].rate_bps = row->rate_bps;
@@ -179,10 +179,10 @@ static void happen(struct run *r, const struct scenario_event *ev)
 		link_pause(&end->link, now + ev->arg);
 		break;
 	case CUT:
-		link_set_faults(&end->link, &(struct link_faults){.loss = 1000000});
+		link_set_impair(&end->link, &(struct link_impair){.loss = 1000000});
 		break;
 	case MEND:
-		link_set_faults(&end->link, &r->row->end[ev->side].faults);
+		link_set_impair(&end->link, &r->row->end[ev->side].impair);
 		break;
 	case GIVE_RECEIVES:
 		r->receives[ev->side] += (uint32_t)ev->arg;
@@ -338,10 +338,10 @@ static void must_happen(uint32_t millionths, uint64_t count)
 	assert_true(!millionths || count);
 }
 
-/* A fault that never happens shows nothing; a packet that is meant must be there. */
-static void check_faults(const struct run *r, int e)
+/* An impairment that never happens shows nothing; a packet that is meant must be there. */
+static void check_impair(const struct run *r, int e)
 {
-	const struct link_faults *f = &r->row->end[e].faults;
+	const struct link_impair *f = &r->row->end[e].impair;
 	const struct link_counters *n = &r->pair.end[e].link.count;
 
 	must_happen(f->loss, n->lost);
@@ -432,7 +432,7 @@ static void scenario_run(void **state)
 		(double)row->most / 1e6);
 	for (int e = A; e < ENDS; e++) {
 		check_end(&r, e);
-		check_faults(&r, e);
+		check_impair(&r, e);
 	}
 	check_counters(&r);
 	if (row->trace)
@@ -445,7 +445,7 @@ static void scenario_run(void **state)
 /* --- choosing ------------------------------------------------------------------------- */
 
 static const struct scenario_table *const tables[] = {&scenario_loss, &scenario_reads,
-	&scenario_timers, &scenario_faults, &scenario_errors, &scenario_shared, &scenario_cnp};
+	&scenario_timers, &scenario_impair, &scenario_errors, &scenario_shared, &scenario_cnp};
 
 /* Without a name: all. */
 static bool chosen(const char *name, int argc, char **argv)

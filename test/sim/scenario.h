@@ -46,7 +46,7 @@ enum scenario_what {
 	STOP_HOST = 1, /* its worker is not scheduled for arg ns */
 	STOP_LINK,     /* from this side, for arg ns */
 	CUT,	       /* nothing leaves this side any more */
-	MEND,	       /* as the row's faults say again */
+	MEND,	       /* the row's impairments again */
 	GIVE_RECEIVES, /* post arg receives, where none are posted by themselves */
 	TO_SQD,	       /* and ask for SQ_DRAINED */
 	TO_RTS,
@@ -106,7 +106,7 @@ struct scenario_end {
 	uint32_t rd_accept;	   /* READs that it accepts of the other end; 0: as many */
 	bool starved;		   /* receives are posted by GIVE_RECEIVES only */
 	uint32_t bad_recv;	   /* VAL(): this receive request has a key that does not exist */
-	struct link_faults faults; /* of what it sends */
+	struct link_impair impair; /* of what it sends */
 	uint64_t queue_ns;	   /* of the link from it */
 };
 
@@ -138,7 +138,7 @@ struct scenario_table {
 	const struct scenario *row;
 	unsigned rows;
 };
-extern const struct scenario_table scenario_loss, scenario_reads, scenario_timers, scenario_faults,
+extern const struct scenario_table scenario_loss, scenario_reads, scenario_timers, scenario_impair,
 	scenario_errors, scenario_shared, scenario_cnp;
 
 #endif

@@ -266,7 +266,7 @@ static const struct scenario row[] = {
 		/* a copy of the first message comes when the NAK is out: no second one */
 		.name = "duplicate_behind_a_nak",
 		.rules = "RSP-04 RSP-03",
-		.end = {[A] = {.faults = {.reorder_ns = 5000}}},
+		.end = {[A] = {.impair = {.reorder_ns = 5000}}},
 		.work = {{A, TRAFFIC_SEND, 1, 10, 0, 0}, {A, TRAFFIC_SEND, 1, 9000, 0, 0}},
 		.pick = {{A, OP_SEND_ONLY, 0, 0, 0, LINK_DUPLICATE | LINK_REORDER},
 			{A, OP_SEND_FIRST, 0, 0, 0, LINK_LOSE}},
@@ -277,7 +277,7 @@ static const struct scenario row[] = {
 		/* the same in one burst, before the NAK is out: an ACK must not take its place */
 		.name = "duplicate_behind_an_owed_nak",
 		.rules = "RSP-04 RSP-02",
-		.end = {[A] = {.faults = {.reorder_ns = 5000}}},
+		.end = {[A] = {.impair = {.reorder_ns = 5000}}},
 		.work = {{A, TRAFFIC_SEND, 1, 10, 0, 0}, {A, TRAFFIC_SEND, 1, 9000, 0, 0}},
 		.pick = {{A, OP_SEND_ONLY, 0, 0, 0, LINK_DUPLICATE | LINK_REORDER},
 			{A, OP_SEND_FIRST, 0, 0, 0, LINK_LOSE}},

@@ -239,7 +239,7 @@ static const struct scenario row[] = {
 		.name = "read_lost_duplicate_write_behind",
 		.rules = "RSP-39 REQ-38",
 		.work = {{A, TRAFFIC_WRITE, 1, 100, 0, 0}, {A, TRAFFIC_READ, 1, 100, 0, 0}},
-		.end = {[A] = {.faults = {.reorder_ns = 10 * USEC}}},
+		.end = {[A] = {.impair = {.reorder_ns = 10 * USEC}}},
 		.pick = {{B, OP_READ_RESP_ONLY, 0, 0, 0, LINK_LOSE},
 			{A, OP_WRITE_ONLY, 0, 0, 0, LINK_DUPLICATE | LINK_REORDER}},
 		.count = {COUNT(A, implied_nak_seq_err, NONE), COUNT(B, duplicate_request, N(2)),

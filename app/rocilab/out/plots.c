@@ -64,7 +64,7 @@ static void curve(FILE *g, const struct table *t, unsigned i, unsigned column, d
 	fputs("EOD\n", g);
 }
 
-/* Of a table of many series, those that a plot shows, in their order. */
+/* The series of a large table that a plot shows, in their order. */
 struct choice {
 	unsigned series[CURVES];
 	unsigned n;
@@ -164,7 +164,7 @@ static bool is_used(const struct table *t, unsigned column)
 	return false;
 }
 
-/* Fairness says something only if most flows send while any does. */
+/* Fairness means something only if most flows send at the same time. */
 static bool compete(const struct table *t)
 {
 	size_t sending = 0, could = 0;
@@ -264,7 +264,7 @@ static double quantile(const double *sorted, size_t n, double part)
 	return sorted[(size_t)(part * (double)(n - 1))];
 }
 
-/* Slowdown of the messages in rows [from, until), which have about one size. */
+/* Slowdown of the messages in rows [from, until), which are about equally long. */
 static void slowdown_of(FILE *g, struct table *t, size_t from, size_t until)
 {
 	struct table part = {.cell = &t->cell[from * TABLE_COLUMNS], .rows = until - from};

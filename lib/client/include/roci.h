@@ -367,7 +367,7 @@ enum roci_create_cq_flags {
 };
 
 /**
- * As roci_create_cq(), with options.
+ * Like roci_create_cq(), with options.
  * @param ctx          the session
  * @param cqe          from 1 to max_cqe
  * @param user_data    returned by roci_get_cq_event()
@@ -490,7 +490,7 @@ struct roci_wc {
 ROCI_API int roci_poll_cq(struct roci_cq *cq, int num_entries, struct roci_wc *wc);
 
 /**
- * As roci_poll_cq(), and also returns how datagrams arrived (UD-10), and the SRQ from which the
+ * Like roci_poll_cq(), and also returns how datagrams arrived (UD-10), and the SRQ from which the
  * receive of a message to an XRC target was taken (XRC-05), since several may share the CQ.
  * @param cq           the CQ
  * @param num_entries  room in @p wc and @p net

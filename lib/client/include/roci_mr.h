@@ -91,7 +91,8 @@ ROCI_API int roci_free_mem(struct roci_context *ctx, void *addr);
 ROCI_API struct roci_mr *roci_reg_mr(struct roci_pd *pd, void *addr, size_t length, int access);
 
 /**
- * As roci_reg_mr(), but with a different address of the first byte in SGEs and on the wire (MR-04).
+ * Like roci_reg_mr(), but with a different address of the first byte in SGEs and on the wire
+ * (MR-04).
  * @param pd      its QPs may use the MR
  * @param addr    of the first byte; any alignment
  * @param length  bytes

@@ -56,7 +56,7 @@ ROCI_API int roci_init_ah_from_wc(struct roci_context *ctx, uint32_t port, const
 	const struct roci_grh_area *area, struct roci_ah_attr *attr);
 
 /**
- * As roci_init_ah_from_wc(), but with the details from roci_poll_cq_net(): the type of the header
+ * Like roci_init_ah_from_wc(), but with the details from roci_poll_cq_net(): the type of the header
  * need not be guessed, and the reply uses the entry of the sender's VLAN. An address may be on
  * several VLANs, as a link-local one is on those of one netdev; without @p net the first entry with
  * the address is used. The MAC address is looked up as for any handle, because that of a frame may

@@ -14,8 +14,8 @@
 #include "admin/traces.h"
 #include "bits.h"
 #include "refuse.h"
+#include "row.h"
 #include "show/show.h"
-#include "text/row.h"
 
 static const struct admin_command *row_at(unsigned i);
 
@@ -289,8 +289,12 @@ static int parse_pairs(struct document *d, const struct document_section *s,
 
 static int add_member(struct text *text, const char *name, const char *value)
 {
-	int err = text_add_json(text, json_pack("{s:s}", name, value));
+	struct row r;
+	int err;
 
+	row_begin(&r);
+	put_text(&r, name, value);
+	err = text_add_json(text, row_end(&r));
 	return err ? err : text_add(text, "\n", 1);
 }
 

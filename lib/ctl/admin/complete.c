@@ -6,8 +6,8 @@
 #include "admin/inject_qp.h"
 #include "json_text.h"
 #include "limits.h"
+#include "row.h"
 #include "text/fault.h"
-#include "text/row.h"
 
 /** A line that is being completed, split into words. */
 struct typed {

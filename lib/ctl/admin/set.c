@@ -159,6 +159,6 @@ int admin_kill_qp(struct ctl *ctl, const struct argument arg[], char why[ABI_SEN
 
 int admin_kill_session(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
-	session_end(find_session(ctl, arg[0].number));
+	session_begin_close(find_session(ctl, arg[0].number));
 	return 0;
 }

@@ -15,12 +15,13 @@
 #include "core.h"
 #include "list.h"
 #include "loop/loop.h"
+#include "loop/reaper.h"
+#include "memory/alloc.h"
 #include "number.h"
 #include "refuse.h"
-#include "session/reaper.h"
+#include "row.h"
 #include "session/session.h"
 #include "session/sessions.h"
-#include "text/row.h"
 #include "trace.h"
 #include "trace_text.h"
 #include "verbs/objects.h"
@@ -92,7 +93,7 @@ static void begin_end(struct tracing *t)
 		t->give_up_ms = loop_now_ms() + PATIENCE_MS;
 }
 
-/* A QP that is not found but not destroyed belongs to a session that is ending. */
+/* A QP that is not found but not destroyed belongs to a session that is being closed. */
 static void release(struct tracing *t)
 {
 	struct qp_obj *o;

@@ -84,7 +84,7 @@ static int taken(const struct cm_id *id, uint16_t port, bool listening)
 
 		if (o == id || o->ps != id->ps || o->local.port != port || !overlap(o, id))
 			continue;
-		if (o->channel->session->ending) /* in steps; a new program may begin at once */
+		if (o->channel->session->closing) /* in steps; a new program may begin at once */
 			continue;
 		if (o->state != ID_LISTEN && !listening && o->reuse && id->reuse)
 			continue;
@@ -191,7 +191,7 @@ int cmd_cm_bind(struct cm_id *id, const struct request *q, struct reply *r)
 	memcpy(&in, q->body, sizeof(in));
 	if (id->state != ID_IDLE)
 		return refuse(r->why, -EINVAL,
-			"an id that resolves, listens or connects has its address: create a new "
-			"id");
+			"the id is already resolving, listening or connecting: create a new id "
+			"for another address");
 	return id_bind(id, &in.addr, r->why);
 }

@@ -140,8 +140,7 @@ static int charge_request(const struct cm_id *l, const struct cm_event *e, char 
 
 	if (e->over_share && !quota_has_little(s, CTL_CM_REQUESTS))
 		return refuse(why, -EDQUOT,
-			"too many of all unanswered requests are of this peer: accept or reject "
-			"some");
+			"this peer has too many unanswered requests: accept or reject some");
 	return quota_take(s, request_charge, ARRAY_SIZE(request_charge), why);
 }
 
@@ -308,7 +307,7 @@ enum cm_rej connections_event(void *arg, const struct cm_event *e)
 	if (e->type == CM_EV_REQ || e->type == CM_EV_SIDR_REQ)
 		return on_request(all, e);
 	id = handle_get(&all->ids, (uint32_t)e->cookie);
-	if (!id || id->conn != e->id || id->channel->session->ending)
+	if (!id || id->conn != e->id || id->channel->session->closing)
 		return 0;
 	id_answered(id);
 	/* A request that no program has read must be released completely: it has left the backlog,

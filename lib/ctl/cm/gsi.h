@@ -14,7 +14,7 @@
 #include "limits.h"
 #include "loop/loop.h"
 #include "mad.h"
-#include "session/shm.h"
+#include "memory/shm.h"
 
 struct ctl;
 struct qp_obj;

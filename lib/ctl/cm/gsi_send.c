@@ -24,7 +24,7 @@ int gsi_sgid_index(const struct ctl *ctl, const struct cm_path *path)
 	return gid_find(&ctl->net->port[path->port].gids.table, path->local, path->net, path->vid);
 }
 
-/* The high bit tells the membership of each end, not the partition. Prefers a full membership of
+/* The high bit gives the membership of each end, not the partition. Prefers a full membership of
  * rocid, because limited members cannot communicate with each other (CA17-27). */
 int gsi_pkey_index(const struct ctl *ctl, const struct cm_path *path)
 {

@@ -328,7 +328,7 @@ static int make_channel(struct session *s, struct cm_channel *ch, struct reply *
 	if (app < 0)
 		return refuse(r->why, app,
 			"rocid cannot create a channel (%s): raise its limit of open files (ulimit "
-			"-n), and see that it has /proc",
+			"-n), and make sure that it can read /proc",
 			strerror(-app));
 	if (handle_add(&s->ctl->connections->channels, ch, &ch->handle)) {
 		close(app);

@@ -123,7 +123,7 @@ void id_destroy(struct cm_id *id);
 /** Destroys the channel and its ids. */
 void channel_destroy(struct cm_channel *ch);
 
-/** @p s is ending: its listeners accept nothing any more. */
+/** @p s is being closed: its listeners accept nothing any more. */
 void channels_give_up(struct session *s);
 
 /** Destroys some of its ids and channels.  @return false if none is left. */

@@ -146,7 +146,7 @@ static bool check_addresses(struct connections *all)
 		if (!id)
 			all->checking = 0;
 		else if (id->has_path && all->checking & 1u << id->path.port &&
-			 !id->channel->session->ending)
+			 !id->channel->session->closing)
 			id_check_address(id);
 	}
 	return all->checking || all->changed;

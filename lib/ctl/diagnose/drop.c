@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "abi_names.h"
+#include "address.h"
 #include "config/ctl_parts.h"
 #include "diagnose/diagnose.h"
 #include "diagnose/diagnosis.h"

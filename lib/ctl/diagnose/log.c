@@ -404,17 +404,17 @@ static void find_errors(struct live_failures *f, struct session *s)
 static void collect_stalled(struct ctl *ctl)
 {
 	struct cause_note n;
-	uint32_t told = 0;
+	uint32_t stalled = 0;
 
 	for (uint32_t i = 0; i < SESSION_MAX; i++) {
 		const struct session *s = ctl->sessions->session[i];
 		const struct qp_obj *o;
 
 		for (uint32_t k = 0;
-			s && told < FAILURES_TOLD_MAX && (o = handle_next(&s->qps, &k));)
+			s && stalled < FAILURES_AT_ONCE && (o = handle_next(&s->qps, &k));)
 			if (!failure_of(o) && qp_peer_gave_up(ctl, o, &n)) {
 				enter_error(ctl, o, &n);
-				told++;
+				stalled++;
 			}
 	}
 }
@@ -490,9 +490,9 @@ static void keep_drops(struct ctl *ctl, const struct qp_obj *o)
 
 /* Thousands of QPs that fail and end together have the same reason: explaining each, with its route
  * and neighbour, would take long and evict the entries of others. */
-static bool has_told_enough(const struct qp_obj *o)
+static bool has_recorded_enough(const struct qp_obj *o)
 {
-	return o->session->ending && o->session->told++ >= FAILURES_TOLD_MAX;
+	return o->session->closing && o->session->recorded++ >= FAILURES_AT_ONCE;
 }
 
 /* Counts the others in the latest entry of that session and cause, so that the log shows how many
@@ -521,7 +521,7 @@ static void keep(struct ctl *ctl, const struct qp_obj *o)
 	if (!n && qp_peer_gave_up(ctl, o, &stalled))
 		n = &stalled;
 	if (n && n->cause != CAUSE_COMMAND) {
-		if (has_told_enough(o))
+		if (has_recorded_enough(o))
 			count_more(ctl, o, n);
 		else
 			enter_error(ctl, o, n);

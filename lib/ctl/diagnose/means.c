@@ -41,8 +41,8 @@ static const char *const means[DROP_MAX] = {
 				  "(`rocictl set port PORT cc`)",
 	[DROP_FAST_CNP_TWICE] = "a Fast CNP with more than one option: the switch is faulty",
 	[DROP_FAST_CNP_LENGTH] = "a Fast CNP whose option has a length that its type cannot have: "
-				 "the switch is faulty, "
-				 "or its types are exchanged (fastcnp_opt1, fastcnp_opt2)",
+				 "the switch is faulty, or its types are swapped (fastcnp_opt1, "
+				 "fastcnp_opt2)",
 	[DROP_FAST_CNP_OPCODE] =
 		"a packet with the option of a Fast CNP that is not a CNP: the sender is faulty",
 	[DROP_DMAC] = "for another station's MAC: harmless if a switch flooded it; otherwise a "

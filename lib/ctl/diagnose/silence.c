@@ -10,6 +10,7 @@
 #include <string.h>
 #include "abi_names.h"
 #include "abi_wqe.h"
+#include "address.h"
 #include "bits.h"
 #include "cause.h"
 #include "config/ctl_parts.h"
@@ -386,6 +387,8 @@ static bool too_large(struct diagnosis *c)
 	const struct cause_note *n = c->n;
 	bool read = n->opcode == ABI_WR_RDMA_READ;
 
+	if (c->qp->path.local) /* no link, so no MTU */
+		return false;
 	if (!n->heard || n->limit >= n->value || n->value <= PATH_MTU_MIN)
 		return false;
 	if (n->limit)
@@ -467,7 +470,7 @@ static void never_heard(struct diagnosis *c)
 	if (link_local_mix(c))
 		sentence_add(&c->t, "; one of the two GIDs is link-local and the other is not: use "
 				    "two of the same kind");
-	if (c->n->value > COMMON_MTU || c->n->opcode == ABI_WR_RDMA_READ) {
+	if (!c->qp->path.local && (c->n->value > COMMON_MTU || c->n->opcode == ABI_WR_RDMA_READ)) {
 		sentence_add(&c->t, "; or the path MTU is too large. ");
 		say_ping(c, c->n->value);
 	}

@@ -44,7 +44,7 @@ int congestion_change(struct congestion *c, const char *text, char *why, size_t 
 /** Writes the text form of @p c.  @return @p text. */
 const char *congestion_text(const struct congestion *c, char text[CONGESTION_TEXT]);
 
-/** Tells @p c the speed of its port, 0 for unknown: that is its line, unless one is configured. */
+/** Sets the speed of the port of @p c, 0 for unknown: the line rate, unless one is configured. */
 void congestion_port(struct congestion *c, uint32_t speed_mbps);
 
 /** @return the bytes of a header that the algorithm adds to packets between IP and UDP. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file net/rtnl.h
- * Synchronous rtnetlink queries for links, addresses, routes and neighbours, and the kernel's news
- * of them (A17.4.1, A17.4.2). Control thread.
+ * Synchronous rtnetlink queries for links, addresses, routes and neighbours, and the kernel's
+ * notifications of their changes (A17.4.1, A17.4.2). Control thread.
  */
 #ifndef NET_RTNL_H
 #define NET_RTNL_H
@@ -51,8 +51,8 @@ int rtnl_fd(const struct rtnl *nl);
 /** The MAC or state of a neighbour has changed, or the neighbour was removed. */
 typedef void (*rtnl_neigh_news)(void *arg, uint32_t ifindex, const uint8_t gid[16]);
 
-/** Processes a bounded number of news, so that others get their turn, and calls @p neigh for each
- *  neighbour. The rest keeps rtnl_fd() readable.  @return RTNL_NEWS_* bits. */
+/** Processes a bounded number of notifications, so that others get their turn, and calls @p neigh
+ * for each neighbour. The rest keeps rtnl_fd() readable.  @return RTNL_NEWS_* bits. */
 unsigned rtnl_take_news(struct rtnl *nl, rtnl_neigh_news neigh, void *arg);
 
 /** @return 0, -ENODEV if there is no such netdev, or another negative errno. */

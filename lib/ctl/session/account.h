@@ -7,7 +7,7 @@
 #include <sys/types.h>
 #include "config/config.h"
 #include "list.h"
-#include "session/reaper.h"
+#include "loop/reaper.h"
 
 /** The charges of one user. It exists only while there are any. */
 struct account {

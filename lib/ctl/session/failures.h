@@ -39,8 +39,8 @@ struct failure {
 /** Records of failed QPs, and of dropped packets of destroyed QPs. */
 #define FAILURES_MAX	  256u
 #define FAILURE_DROPS_MAX 128u
-/** Failures reported per session for QPs that end with it. */
-#define FAILURES_TOLD_MAX 64u
+/** Failures recorded at once: of QPs that are destroyed with their session, or that are stalled. */
+#define FAILURES_AT_ONCE 64u
 /** Failed requests recorded per user, whose programs can make up any number. */
 #define FAILED_REQUESTS_MAX 32u
 /** For all users together, so that they do not evict failures of queue pairs. */

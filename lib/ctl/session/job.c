@@ -53,6 +53,6 @@ bool jobs_poll(struct ctl *ctl)
 	session_reply(s, &j->request, result, &r);
 	job_cancel(s);
 	if (turn_watch(s))
-		session_end(s); /* no memory */
+		session_begin_close(s); /* no memory */
 	return !list_empty(&ctl->sessions->jobs);
 }

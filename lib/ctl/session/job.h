@@ -36,7 +36,7 @@ int job_begin(struct job *j, struct session *s, const struct request *q, struct 
 /** Executes one step of the command whose turn it is.  @return true while there is more to do. */
 bool jobs_poll(struct ctl *ctl);
 
-/** Drops the unfinished command of @p s, which is ending. */
+/** Drops the unfinished command of @p s, which is being closed. */
 void job_cancel(struct session *s);
 
 #endif

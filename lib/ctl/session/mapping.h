@@ -14,8 +14,8 @@
 #include <sys/types.h>
 #include "abi_ctl.h"
 #include "list.h"
+#include "memory/shm.h"
 #include "mr.h"
-#include "session/shm.h"
 
 struct session;
 struct sessions;

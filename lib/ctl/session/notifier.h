@@ -69,7 +69,7 @@ struct notifier {
 	void *find_arg;
 	int late_fd;	  /* eventfd that announces workers' late QPs; set before the start */
 	struct list busy; /* event_turn.node: sessions with pending events */
-	struct list full; /* event_turn.full_node: each round tries some, in turns */
+	struct list full; /* event_turn.full_node: each round tries some, in turn */
 };
 
 /** Prepares @p n; without notifier_start(), events stay pending. */

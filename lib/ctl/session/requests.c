@@ -9,10 +9,10 @@
 #include "bits.h"
 #include "config/ctl_parts.h"
 #include "loop/loop.h"
+#include "loop/reaper.h"
+#include "loop/recv_fds.h"
 #include "refuse.h"
 #include "session/message.h"
-#include "session/reaper.h"
-#include "session/recv_fds.h"
 #include "session/server.h"
 #include "session/session.h"
 #include "session/sessions.h"
@@ -201,7 +201,7 @@ int sessions_poll(struct ctl *ctl, uint64_t now_ms)
 		if (must_wait(s))
 			list_push(&ctl->sessions->held, &s->held);
 		else if (turn_watch(s))
-			session_end(s); /* no memory */
+			session_begin_close(s); /* no memory */
 	}
 	ctl->sessions->held_ms = now_ms + HELD_MS;
 	return list_empty(&ctl->sessions->held) ? -1 : (int)HELD_MS;
@@ -225,5 +225,5 @@ void session_ready(struct watch *w)
 	else if (got != NOTHING && got != -EPIPE)
 		session_reply(s, &q.msg, result, &r);
 	if (got == -EPIPE || fatal)
-		session_end(s);
+		session_begin_close(s);
 }

@@ -7,8 +7,8 @@
 #include <unistd.h>
 #include "config/ctl_parts.h"
 #include "loop/listen.h"
+#include "loop/reaper.h"
 #include "refuse.h"
-#include "session/reaper.h"
 #include "session/server.h"
 #include "session/session.h"
 #include "session/sessions.h"

@@ -3,9 +3,9 @@
  * @file session/session.h
  * One connected application (decision 0000.5): a session ends with its socket.
  *
- * It ends in steps (session/end.c): one with ten thousand QPs must not keep the control thread from
- * the commands of others. After session_end() it cannot be found any more, but keeps its memory and
- * its place until the last step. Control thread.
+ * It is closed in steps (session/close.c): one with ten thousand QPs must not keep the control
+ * thread from the commands of others. After session_begin_close() it cannot be found any more, but
+ * keeps its memory and its place until the last step. Control thread.
  */
 #ifndef SESSION_SESSION_H
 #define SESSION_SESSION_H
@@ -18,9 +18,9 @@
 #include "config/config.h"
 #include "list.h"
 #include "loop/loop.h"
+#include "memory/shm.h"
 #include "session/handles.h"
 #include "session/notifier.h"
-#include "session/shm.h"
 
 struct account;
 struct bells;
@@ -63,11 +63,11 @@ struct session {
 	struct channel async;
 	struct event_source port_events[PORT_MAX];
 	struct handles pds, mrs, mws, channels, cqs, xrcds, srqs, qps;
-	/* session/end.c */
-	uint32_t ending;  /* phase of its end (verbs/close.c), from 1; 0: not ending */
-	uint32_t cursor;  /* in the table of this phase */
-	uint32_t told;	  /* failures of its QPs reported so far (diagnose/log.c) */
-	struct list node; /* on sessions.endings */
+	/* session/close.c */
+	uint32_t closing;  /* phase (verbs/close.c), from 1; 0: open */
+	uint32_t cursor;   /* in the table of this phase */
+	uint32_t recorded; /* failures of its QPs since then (diagnose/log.c) */
+	struct list node;  /* on sessions.closing */
 };
 
 /** Starts to serve the connection @p fd, and closes it if that fails.
@@ -88,33 +88,17 @@ void session_reply(struct session *s, const struct abi_msg *msg, int result, str
  *  @return milliseconds until it must be called again, -1: never. */
 int sessions_poll(struct ctl *ctl, uint64_t now_ms);
 
-/** Handles the owners of memory that faulted, when the eventfd of sigbus_notify() is readable. The
- *  signal handler has already withdrawn the faulted region, so that nobody takes its zeroes for
- *  data. A session ends if its queues faulted, or more than SESSION_FAULTED_MAX regions. */
-void session_faults_ready(struct watch *w);
-
-/** Raises an event of port @p index for all sessions. */
-void session_port_event(struct ctl *ctl, uint32_t index, uint32_t type);
-
 /** @return whether the program runs as root or as rocid's own user. */
 bool session_privileged(const struct session *s);
 
-/** Starts to end @p s. */
-void session_end(struct session *s);
+/** Starts to close @p s. */
+void session_begin_close(struct session *s);
 
-/** Ends @p s completely: for a session without objects, or when rocid itself ends. */
+/** Closes @p s completely: for a session without objects, or when rocid itself stops. */
 void session_close(struct session *s);
 
-/** Continues to end one session, up to a bounded number of objects.  @return true while there is
+/** Continues to close one session, up to a bounded number of objects.  @return true while there is
  *  more to do. */
-bool endings_poll(struct ctl *ctl);
-
-/** @return @p size zeroed bytes, aligned to CACHE_LINE, to be freed with free(), or NULL. */
-void *object_alloc(size_t size);
-
-/** Creates a ring region charged to @p s.  @return as shm_create(), or -EDQUOT beyond the limit. */
-int session_shm(struct session *s, struct shm *m, const char *name, size_t size, int *fd,
-	char why[ABI_SENTENCE_MAX]);
-void session_shm_free(struct session *s, struct shm *m);
+bool sessions_close_some(struct ctl *ctl);
 
 #endif

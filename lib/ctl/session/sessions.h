@@ -30,7 +30,7 @@ struct session_ops {
 	int (*run)(struct session *s, const struct request *q, struct reply *r);
 	/** @return whether messages of @p type carry a descriptor. */
 	bool (*takes_descriptor)(uint32_t type);
-	/** Cancels the unfinished operation of @p s, which is ending, without a reply. */
+	/** Cancels the unfinished operation of @p s, which is being closed, without a reply. */
 	void (*give_up)(struct session *s);
 	/** Releases some of its objects.  @return false if none is left. */
 	bool (*release_some)(struct session *s);
@@ -61,8 +61,8 @@ struct sessions {
 	struct notifier notifier;
 	struct session *session[SESSION_MAX];
 	uint32_t nsessions;  /* in session[] */
-	struct list endings; /* sessions that are ending */
-	uint32_t nending;
+	struct list closing; /* sessions that are being closed */
+	uint32_t nclosing;
 	struct list turns;	 /* session/turn.c */
 	struct list jobs;	 /* session/job.c */
 	struct list held;	 /* sessions that wait until passed descriptors are closed */
@@ -78,10 +78,18 @@ struct sessions {
 int sessions_init(
 	struct sessions *all, struct ctl *ctl, const struct session_ops *ops, notifier_find find);
 
-/** Ends all sessions. rocid no longer listens for new ones. */
+/** Closes all sessions. rocid no longer listens for new ones. */
 void sessions_close(struct sessions *all);
 
 /** Frees the rest, once all of their objects are gone. */
 void sessions_destroy(struct sessions *all);
+
+/** Raises an event of port @p index for all sessions. */
+void sessions_port_event(struct ctl *ctl, uint32_t index, uint32_t type);
+
+/** Handles the owners of memory that faulted, when the eventfd of sigbus_notify() is readable. The
+ *  signal handler has already withdrawn the faulted region, so that nobody takes its zeroes for
+ *  data. A session ends if its queues faulted, or more than SESSION_FAULTED_MAX regions. */
+void sessions_faults_ready(struct watch *w);
 
 #endif

@@ -5,9 +5,9 @@
 #include "cm/connections.h"
 #include "cm/id.h"
 #include "config/ctl_parts.h"
+#include "row.h"
 #include "session/session.h"
 #include "show/show.h"
-#include "text/row.h"
 #include "text/sentence.h"
 
 static void put_address(struct row *row, const char *column, const struct abi_cm_addr *a)

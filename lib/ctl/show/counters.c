@@ -6,9 +6,9 @@
 #include "config/ctl_parts.h"
 #include "net/net.h"
 #include "port.h"
+#include "row.h"
 #include "show/counters.h"
 #include "show/show.h"
-#include "text/row.h"
 #include "worker.h"
 
 void port_counts(struct ctl *ctl, uint32_t i, struct port_counts *to)

@@ -13,11 +13,11 @@
 #include "net/net.h"
 #include "net/netport.h"
 #include "net/priority.h"
+#include "row.h"
 #include "session/quota.h"
 #include "session/session.h"
 #include "session/sessions.h"
 #include "show/show.h"
-#include "text/row.h"
 #include "text/sentence.h"
 #include "verbs/objects.h"
 #include "worker.h"
@@ -75,7 +75,7 @@ static json_t *totals(struct ctl *ctl, const struct argument arg[])
 		if (ctl->sessions->session[i])
 			add_session(ctl->sessions->session[i]->own ? &own : &t,
 				ctl->sessions->session[i]);
-	for (struct list *l = ctl->sessions->endings.next; l != &ctl->sessions->endings;
+	for (struct list *l = ctl->sessions->closing.next; l != &ctl->sessions->closing;
 		l = l->next)
 		add_session(&t, container_of(l, struct session, node));
 	row_begin(&row);

@@ -5,9 +5,9 @@
 #include "config/ctl_parts.h"
 #include "core.h"
 #include "diagnose/diagnose.h"
+#include "row.h"
 #include "session/failures.h"
 #include "show/show.h"
-#include "text/row.h"
 #include "verbs/objects.h"
 
 /* --- errors ------------------------------------------------------------------------------- */

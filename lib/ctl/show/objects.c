@@ -7,12 +7,12 @@
 #include "loop/loop.h"
 #include "mw.h"
 #include "qp.h"
+#include "row.h"
 #include "session/handles.h"
 #include "session/session.h"
 #include "session/sessions.h"
 #include "show/show.h"
 #include "srq.h"
-#include "text/row.h"
 #include "verbs/cq_obj.h"
 #include "verbs/mr_obj.h"
 #include "verbs/mw_obj.h"
@@ -21,8 +21,8 @@
 
 /* --- lists over all sessions ------------------------------------------------------------ */
 
-/* @return the session at which the list is, or the next one; NULL at the end. A session that has
- * since taken the slot is new, and is not listed. */
+/* @return the session that the list has reached, or the next one; NULL at the end. A session that
+ * has since taken the slot is new, and is not listed. */
 static struct session *session_at(struct ctl *ctl, struct document_cursor *at)
 {
 	for (; at->slot < SESSION_MAX; at->slot++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "core_counters.h"
 #include "drop.h"
+#include "row.h"
 #include "show/stats.h"
-#include "text/row.h"
 #include "worker.h"
 
 json_t *show_stats(const struct dataplane *dp)

@@ -5,9 +5,9 @@
 #include "config/ctl_parts.h"
 #include "pacing.h"
 #include "qp.h"
+#include "row.h"
 #include "session/session.h"
 #include "show/show.h"
-#include "text/row.h"
 #include "text/sentence.h"
 #include "verbs/qp_obj.h"
 

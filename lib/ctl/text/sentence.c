@@ -66,10 +66,3 @@ const char *gid_type_name(uint8_t net)
 {
 	return net == NET_ROCEV1 ? "RoCEv1" : "RoCEv2";
 }
-
-const char *mac_text(const uint8_t m[6], char buf[MAC_TEXT])
-{
-	snprintf(
-		buf, MAC_TEXT, "%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5]);
-	return buf;
-}

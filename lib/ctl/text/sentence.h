@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file text/sentence.h
- * Names and addresses as error sentences show them (refuse.h).
+ * Names and GIDs as error sentences show them (refuse.h).
  */
 #ifndef TEXT_SENTENCE_H
 #define TEXT_SENTENCE_H
@@ -27,12 +27,6 @@ const char *gid_type_name(uint8_t net);
 
 /** @return the name of enum net_type @p net as an encapsulation, such as "RoCEv2 over IPv4". */
 const char *net_type_name(uint8_t net);
-
-/** Room for the text of a MAC, and its NUL. */
-#define MAC_TEXT 18
-
-/** @return @p buf. */
-const char *mac_text(const uint8_t mac[6], char buf[MAC_TEXT]);
 
 /** @return true when @p gid is link-local, fe80::/10. */
 bool gid_is_link_local(const uint8_t gid[16]);

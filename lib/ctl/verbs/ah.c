@@ -11,6 +11,7 @@
 #include "config/ctl_parts.h"
 #include "core.h"
 #include "mcast.h"
+#include "memory/alloc.h"
 #include "net/gids.h"
 #include "net/neigh.h"
 #include "net/net.h"

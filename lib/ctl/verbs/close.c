@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Releases the objects of a session, in steps (session/end.c). */
+/* Releases the objects of a session, in steps (session/close.c). */
 #include <stdlib.h>
 #include "config/ctl_parts.h"
 #include "core.h"
@@ -17,25 +17,25 @@
 #include "verbs/xrcd.h"
 #include "worker.h"
 
-/** The phases of a session's end, in order. */
-enum ending {
-	ENDING_LEAVE_GROUPS = 1,
-	ENDING_DETACH_QPS,
-	ENDING_UNPUBLISH_SRQS, /* before the CQs, to which other sessions' XRC QPs complete */
-	ENDING_DETACH_CQS,
-	ENDING_UNPUBLISH_MRS,
-	ENDING_UNPUBLISH_MWS,
-	ENDING_UNPUBLISH_AHS,
-	ENDING_GRACE,
-	ENDING_FREE_MWS, /* before the regions to which they are bound */
-	ENDING_FREE_QPS,
-	ENDING_FREE_SRQS,
-	ENDING_FREE_CQS,
-	ENDING_FREE_MRS,
-	ENDING_FREE_AHS,
-	ENDING_FREE_CHANNELS,
-	ENDING_FREE_XRCDS,
-	ENDING_FREE_PDS,
+/** The phases in which a session is closed, in order. */
+enum close_phase {
+	CLOSE_LEAVE_GROUPS = 1,
+	CLOSE_DETACH_QPS,
+	CLOSE_UNPUBLISH_SRQS, /* before the CQs, to which other sessions' XRC QPs complete */
+	CLOSE_DETACH_CQS,
+	CLOSE_UNPUBLISH_MRS,
+	CLOSE_UNPUBLISH_MWS,
+	CLOSE_UNPUBLISH_AHS,
+	CLOSE_GRACE,
+	CLOSE_FREE_MWS, /* before the regions to which they are bound */
+	CLOSE_FREE_QPS,
+	CLOSE_FREE_SRQS,
+	CLOSE_FREE_CQS,
+	CLOSE_FREE_MRS,
+	CLOSE_FREE_AHS,
+	CLOSE_FREE_CHANNELS,
+	CLOSE_FREE_XRCDS,
+	CLOSE_FREE_PDS,
 };
 
 /* Objects per step. Failed QPs, whose causes are recorded, cost most: diagnose/log.c limits them.
@@ -209,43 +209,43 @@ static bool free_some(
 
 /* --- steps ---------------------------------------------------------------------------- */
 
-/* Executes one step of phase s->ending.  Returns false at the end of the phase, true after a full
+/* Executes one step of phase s->closing.  Returns false at the end of the phase, true after a full
  * step. */
 static bool step(struct session *s)
 {
-	switch ((enum ending)s->ending) {
-	case ENDING_LEAVE_GROUPS:
+	switch ((enum close_phase)s->closing) {
+	case CLOSE_LEAVE_GROUPS:
 		return leave_groups(s);
-	case ENDING_DETACH_QPS:
+	case CLOSE_DETACH_QPS:
 		return detach_qps(s);
-	case ENDING_DETACH_CQS:
+	case CLOSE_DETACH_CQS:
 		return detach_cqs(s);
-	case ENDING_UNPUBLISH_SRQS:
+	case CLOSE_UNPUBLISH_SRQS:
 		return unpublish_srqs(s);
-	case ENDING_UNPUBLISH_MRS:
+	case CLOSE_UNPUBLISH_MRS:
 		return unpublish_mrs(s);
-	case ENDING_UNPUBLISH_MWS:
+	case CLOSE_UNPUBLISH_MWS:
 		return unpublish_mws(s);
-	case ENDING_UNPUBLISH_AHS:
+	case CLOSE_UNPUBLISH_AHS:
 		return unpublish_ahs(s);
-	case ENDING_GRACE: /* one grace period for all objects */
+	case CLOSE_GRACE: /* one grace period for all objects */
 		worker_grace(s->ctl->dp);
 		return false;
-	case ENDING_FREE_MWS:
+	case CLOSE_FREE_MWS:
 		return free_some(s, &s->mws, free_mw);
-	case ENDING_FREE_QPS:
+	case CLOSE_FREE_QPS:
 		return free_up_to(FREED_QPS, s, &s->qps, free_qp);
-	case ENDING_FREE_SRQS:
+	case CLOSE_FREE_SRQS:
 		return free_some(s, &s->srqs, free_srq);
-	case ENDING_FREE_CQS:
+	case CLOSE_FREE_CQS:
 		return free_some(s, &s->cqs, free_cq);
-	case ENDING_FREE_MRS:
+	case CLOSE_FREE_MRS:
 		return free_some(s, &s->mrs, free_mr);
-	case ENDING_FREE_AHS:
+	case CLOSE_FREE_AHS:
 		return free_ahs(s);
-	case ENDING_FREE_CHANNELS:
+	case CLOSE_FREE_CHANNELS:
 		return free_some(s, &s->channels, free_channel);
-	case ENDING_FREE_XRCDS:
+	case CLOSE_FREE_XRCDS:
 		return free_some(s, &s->xrcds, free_xrcd);
 	default:
 		return free_some(s, &s->pds, free_pd);
@@ -258,7 +258,7 @@ bool session_release_some(struct session *s)
 {
 	while (!step(s)) {
 		s->cursor = 0;
-		if (s->ending++ == ENDING_FREE_PDS)
+		if (s->closing++ == CLOSE_FREE_PDS)
 			return false;
 	}
 	return true;

@@ -10,14 +10,16 @@
 #include "core.h"
 #include "core_command.h"
 #include "cq.h"
+#include "memory/alloc.h"
+#include "memory/shm.h"
 #include "qp.h"
 #include "refuse.h"
 #include "session/handles.h"
 #include "session/notifier.h"
 #include "session/quota.h"
+#include "session/rings.h"
 #include "session/session.h"
 #include "session/sessions.h"
-#include "session/shm.h"
 #include "verbs/command.h"
 #include "verbs/cq_obj.h"
 #include "worker.h"
@@ -143,7 +145,7 @@ static int make_ring(
 		return refuse(r->why, -EINVAL,
 			"a CQ of %u entries for each of %u workers is too large: request fewer",
 			out->depth, out->lanes);
-	err = session_shm(s, ring, "roci-cq", size, &fd, r->why);
+	err = rings_create(s, ring, "roci-cq", size, &fd, r->why);
 	if (err)
 		return err;
 	reply_fd(r, fd);
@@ -204,7 +206,7 @@ static int make_cq(struct session *s, struct cq_obj *o, struct channel *ch, uint
 	err = add_cq(s, o, ch);
 	if (!err)
 		return 0;
-	session_shm_free(s, &o->ring);
+	rings_free(s, &o->ring);
 	return refuse(r->why, err, "no room for another CQ: let QPs share one");
 }
 
@@ -295,7 +297,7 @@ int cmd_resize_cq(struct session *s, const struct request *q, struct reply *r)
 	if (err)
 		return err;
 	move_lanes(s->ctl, o, &ring, &out);
-	session_shm_free(s, &o->resized);
+	rings_free(s, &o->resized);
 	o->resized = ring;
 	reply_body(r, &out, sizeof(out));
 	return 0;
@@ -325,8 +327,8 @@ void cq_release(struct cq_obj *o)
 	notifier_unlock(n);
 	if (o->channel)
 		o->channel->users--;
-	session_shm_free(s, &o->resized);
-	session_shm_free(s, &o->ring);
+	rings_free(s, &o->resized);
+	rings_free(s, &o->ring);
 	quota_give_one(s, CTL_CQS);
 	free(o);
 }

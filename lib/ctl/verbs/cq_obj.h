@@ -8,8 +8,8 @@
 
 #include <stdint.h>
 #include "cq.h"
+#include "memory/shm.h"
 #include "session/notifier.h"
-#include "session/shm.h"
 
 struct session;
 

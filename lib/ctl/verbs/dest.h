@@ -54,7 +54,7 @@ struct dests {
 	struct list bucket[DEST_BUCKETS];
 	struct list hop[DEST_BUCKETS]; /* by the neighbour that the kernel named */
 	struct wheel wheel;	       /* due times: programs create thousands of entries */
-	struct list late;	       /* destinations with QPs or AHs to readdress, in turns */
+	struct list late;	       /* destinations with QPs or AHs to readdress, in turn */
 	uint64_t probe_ms;	       /* earliest time of the next probe of any neighbour */
 };
 

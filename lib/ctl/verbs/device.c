@@ -18,6 +18,7 @@
 #include "session/failures.h"
 #include "session/quota.h"
 #include "session/session.h"
+#include "session/sessions.h"
 #include "verbs/command.h"
 #include "verbs/device.h"
 #include "verbs/objects.h"
@@ -286,13 +287,13 @@ int cmd_report(struct session *s, const struct request *q, struct reply *r)
 void port_tell(struct ctl *ctl, uint32_t i, unsigned what)
 {
 	if (what & NETPORT_GIDS_CHANGED) /* EVT-05 */
-		session_port_event(ctl, i, ABI_EVENT_GID_CHANGE);
+		sessions_port_event(ctl, i, ABI_EVENT_GID_CHANGE);
 	if (what & NETPORT_WENT_DOWN)
-		session_port_event(ctl, i, ABI_EVENT_PORT_ERR);
+		sessions_port_event(ctl, i, ABI_EVENT_PORT_ERR);
 	/* Verbs have no event for an MTU change; an adapter's port restarts and becomes active
 	 * again (doc/decisions/0030-events-of-ports.md). */
 	if ((what & NETPORT_WENT_UP) || ((what & NETPORT_MTU_CHANGED) && ctl->net->port[i].up))
-		session_port_event(ctl, i, ABI_EVENT_PORT_ACTIVE);
+		sessions_port_event(ctl, i, ABI_EVENT_PORT_ACTIVE);
 }
 
 void port_disable(struct ctl *ctl, uint32_t i, bool down)
@@ -307,5 +308,5 @@ void port_set_pkey(struct ctl *ctl, uint32_t i, uint32_t index, uint16_t pkey)
 	if (!pkeys_set(ctl->net->port[i].shared, index, pkey))
 		return;
 	qps_reload_pkeys(ctl);
-	session_port_event(ctl, i, ABI_EVENT_PKEY_CHANGE);
+	sessions_port_event(ctl, i, ABI_EVENT_PKEY_CHANGE);
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "memory/alloc.h"
 #include "refuse.h"
 #include "verbs/fault.h"
 #include <errno.h>

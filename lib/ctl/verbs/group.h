@@ -70,7 +70,8 @@ int group_attach(struct ctl *ctl, struct qp_obj *o, uint32_t port, const uint8_t
 /** Detaches @p o from @p mgid.  @return 0, or -EINVAL: it was not attached (MC-05). */
 int group_detach(struct ctl *ctl, struct qp_obj *o, const uint8_t mgid[16]);
 
-/** Detaches @p o, whose session is ending, from up to @p max of its groups.  @return how many. */
+/** Detaches @p o, whose session is being closed, from up to @p max of its groups.  @return how
+ * many. */
 uint32_t group_detach_some(struct ctl *ctl, struct qp_obj *o, uint32_t max);
 
 /** @return the index of the port at which @p o is attached to its groups, or -1: it has none. */

@@ -52,7 +52,7 @@ int objects_init(
 void objects_destroy(struct objects *all);
 
 /** Objects of any session, by the numbers that administrators and peers use. Objects of a session
- *  that is ending are not found. */
+ *  that is being closed are not found. */
 
 /** @return the session with that number, or NULL. */
 struct session *find_session(const struct ctl *ctl, uint64_t number);

@@ -11,6 +11,9 @@
 #include "config/ctl_parts.h"
 #include "core.h"
 #include "flow.h"
+#include "loop/reaper.h"
+#include "memory/alloc.h"
+#include "memory/numa.h"
 #include "net/gids.h"
 #include "net/neigh.h"
 #include "net/net.h"
@@ -20,9 +23,8 @@
 #include "session/bells.h"
 #include "session/failures.h"
 #include "session/ids.h"
-#include "memory/numa.h"
 #include "session/quota.h"
-#include "session/reaper.h"
+#include "session/rings.h"
 #include "session/session.h"
 #include "session/sessions.h"
 #include "text/sentence.h"
@@ -331,7 +333,8 @@ static int make_qp(struct session *s, struct qp_obj *o, const struct abi_create_
 	o->qp = qp_init(mem, &cfg);
 	if (!o->qp) {
 		free(mem);
-		return refuse(r->why, -EINVAL, "a QP needs a send queue: set max_send_wr to 1");
+		return refuse(
+			r->why, -EINVAL, "a QP needs a send queue: set max_send_wr to 1 or more");
 	}
 	return 0;
 }
@@ -406,7 +409,7 @@ int cmd_create_qp(struct session *s, const struct request *q, struct reply *r)
 	list_init(&o->members);
 	use_parts(o, 1);
 	l = make_layout(&in);
-	err = session_shm(s, &o->rings, "roci-qp", l.size, &fd, r->why);
+	err = rings_create(s, &o->rings, "roci-qp", l.size, &fd, r->why);
 	if (!err) {
 		reply_fd(r, fd);
 		err = take_numbers(s, o, r);
@@ -462,7 +465,7 @@ void qp_note_gone(const struct qp_obj *o)
 {
 	const struct session *s = o->session;
 	struct gone_qp gone = {
-		.qpn = o->qpn, .uid = s->peer.uid, .how = s->ending ? "ended" : "destroyed it"};
+		.qpn = o->qpn, .uid = s->peer.uid, .how = s->closing ? "ended" : "destroyed it"};
 
 	memcpy(gone.program, s->program, sizeof(gone.program));
 	failure_keep(s->ctl, o);
@@ -486,7 +489,7 @@ void qp_unpublish(struct qp_obj *o)
 	atomic_store_explicit(&bells->qp[o->doorbell], NULL, memory_order_release);
 }
 
-/* As qp_unpublish(), and makes its worker drop @p o. */
+/* Like qp_unpublish(), and makes its worker drop @p o. */
 static void qp_detach(struct qp_obj *o)
 {
 	struct core_cmd cmd = {.type = CORE_CMD_DETACH_QP, .qp = o->qp};
@@ -534,7 +537,7 @@ void qp_release(struct qp_obj *o)
 	gid_hold_set(&o->hold, NULL, 0);
 	gid_hold_set(&o->wanted, NULL, 0);
 	use_parts(o, -1);
-	session_shm_free(s, &o->rings);
+	rings_free(s, &o->rings);
 	quota_give(s, &(struct charge){CTL_QUEUES, o->bytes}, 1);
 	quota_give(s, qp_charge, ARRAY_SIZE(qp_charge));
 	if (o->bytes >= LARGE_QP)

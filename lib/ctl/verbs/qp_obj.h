@@ -12,10 +12,10 @@
 #include "core_command.h"
 #include "flow.h"
 #include "list.h"
+#include "memory/shm.h"
 #include "net/gids.h"
 #include "net/neigh.h"
 #include "session/notifier.h"
-#include "session/shm.h"
 
 struct ctl;
 struct session;

@@ -8,15 +8,17 @@
 #include "abi_wqe.h"
 #include "bits.h"
 #include "config/ctl_parts.h"
+#include "memory/alloc.h"
+#include "memory/shm.h"
 #include "refuse.h"
 #include "session/handles.h"
 #include "session/ids.h"
 #include "session/job.h"
 #include "session/notifier.h"
 #include "session/quota.h"
+#include "session/rings.h"
 #include "session/session.h"
 #include "session/sessions.h"
-#include "session/shm.h"
 #include "srq.h"
 #include "verbs/command.h"
 #include "verbs/cq_obj.h"
@@ -65,7 +67,7 @@ static int make_ring(struct session *s, struct srq_obj *o, uint32_t depth, struc
 
 	if (!ring)
 		return refuse_memory(r->why);
-	err = session_shm(s, region, "roci-srq",
+	err = rings_create(s, region, "roci-srq",
 		sizeof(struct abi_queue) + (size_t)depth * o->srq.stride, fd, r->why);
 	if (err) {
 		free(ring);
@@ -168,7 +170,7 @@ static int make_srq(
 	atomic_init(&o->srq.ring, o->at);
 	err = publish(s, o, r);
 	if (err) {
-		session_shm_free(s, &o->region);
+		rings_free(s, &o->region);
 		free(o->at);
 	}
 	return err;
@@ -221,7 +223,7 @@ static void drop_resize(struct job *j)
 {
 	struct resize *z = container_of(j, struct resize, job);
 
-	session_shm_free(j->session, &z->region);
+	rings_free(j->session, &z->region);
 	if (z->fd >= 0)
 		close(z->fd);
 	free(z->ring);
@@ -239,7 +241,7 @@ static int step_resize(struct job *j, struct reply *r)
 		return JOB_MORE;
 	atomic_store_explicit(&o->srq.ring, z->ring, memory_order_release);
 	worker_grace(s->ctl->dp);
-	session_shm_free(s, &o->resized);
+	rings_free(s, &o->resized);
 	o->resized = z->region;
 	o->at = z->ring;
 	z->region = (struct shm){0};
@@ -366,8 +368,8 @@ void srq_release(struct srq_obj *o)
 		o->xrcd->users--;
 		o->cq->users--;
 	}
-	session_shm_free(s, &o->resized);
-	session_shm_free(s, &o->region);
+	rings_free(s, &o->resized);
+	rings_free(s, &o->region);
 	quota_give_one(s, CTL_SRQS);
 	free(o->at);
 	free(o);

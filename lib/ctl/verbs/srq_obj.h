@@ -7,8 +7,8 @@
 #define VERBS_SRQ_OBJ_H
 
 #include <stdint.h>
+#include "memory/shm.h"
 #include "session/notifier.h"
-#include "session/shm.h"
 #include "srq.h"
 
 struct session;

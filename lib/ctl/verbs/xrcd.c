@@ -11,10 +11,10 @@
 #include <sys/stat.h>
 #include "bits.h"
 #include "config/ctl_parts.h"
+#include "loop/reaper.h"
 #include "refuse.h"
 #include "session/handles.h"
 #include "session/quota.h"
-#include "session/reaper.h"
 #include "session/session.h"
 #include "session/sessions.h"
 #include "verbs/command.h"

@@ -315,6 +315,29 @@ static void cause_wqe__rnr(void **state)
 	assert_false(note()->heard);
 }
 
+/* The slots of the private ring keep what earlier WQEs left there. */
+static void cause_wqe__of_a_slot_that_was_used_before(void **state)
+{
+	struct app_send s = {.opcode = ABI_WR_SEND, .num_sge = 2};
+
+	l.attr.rnr_retry = 0;
+	lone_start(&l);
+	s.sge[0] = app_sge(l.mr, 0, 4);
+	s.sge[1] = app_sge(l.mr, 0, LONE_MEM + 1);
+	for (uint32_t i = 0; i < l.spec.sq_depth; i++)
+		app_post_send(l.qp, &s);
+	lone_tx(&l);
+	assert_int_equal(note()->cause, CAUSE_POST_KEY);
+	assert_int_equal(note()->value, 1);
+	assert_int_equal(app_to_state(l.qp, ABI_QPS_RESET, l.now), 0);
+	lone_climb(&l, ABI_QPS_RTS);
+	lone_post(&l, ABI_WR_SEND, 2, 4, 0);
+	lone_tx(&l);
+	lone_nak(&l, 0x2E, 0x200, 0);
+	assert_int_equal(note()->cause, CAUSE_RNR_RETRIES);
+	assert_int_equal(note()->value, 0);
+}
+
 static void let_it_fail(void)
 {
 	for (int i = 0; i < 20 && !note()->known; i++) {
@@ -582,6 +605,7 @@ int main(void)
 		T(cause_wqe__key_of_a_region_that_went_since),
 		T(cause_wqe__refused),
 		T(cause_wqe__rnr),
+		T(cause_wqe__of_a_slot_that_was_used_before),
 		T(qp_late__once),
 		T(cause_retries__sizes),
 		T(cause_retries__never_answered),

@@ -160,7 +160,7 @@ static void begin(enum way way)
 		connect(e);
 	core_direct(&w.host->core, way == RUNS || way == SINGLY);
 	core_names(&w.host->core, way == NAMED);
-	core_short_ways(&w.host->core, way == RUNS);
+	core_fast_paths(&w.host->core, way == RUNS);
 	post(ABI_WR_RDMA_WRITE, whole(A), app_va(w.mr[B], 0), w.mr[B]->mr.key);
 	run();
 	assert_int_equal(completed(A), ABI_WC_SUCCESS);
@@ -593,6 +593,42 @@ static void packet_of_two_segments__is_placed_at_once(void **state)
 	}
 }
 
+/* One at a time. */
+static void write_some(unsigned n, uint32_t len)
+{
+	for (unsigned i = 0; i < n; i++) {
+		post(ABI_WR_RDMA_WRITE, app_sge(w.mr[A], 0, len), app_va(w.mr[B], 0),
+			w.mr[B]->mr.key);
+		run();
+		assert_int_equal(completed(A), ABI_WC_SUCCESS);
+	}
+}
+
+/* Only the WRITE that went by a frame: of the messages without frames there are no copies, and what
+ * is in their slots was sent long before. */
+static void sizes_before_a_failure__are_of_frames(void **state)
+{
+	struct core *c;
+
+	(void)state;
+	begin(RUNS);
+	c = &w.host->core;
+	core_direct(c, false);
+	write_some(16, LEN); /* each slot of the private ring */
+	core_direct(c, true);
+	write_some(15, 8);
+	assert_int_equal(c->count.direct_messages, 16);
+	core_direct(c, false);
+	write_some(1, 4);
+	link_set_impair(&w.loop, &(struct link_impair){.loss = 1000000});
+	post(ABI_WR_RDMA_WRITE, whole(A), app_va(w.mr[B], 0), w.mr[B]->mr.key);
+	run();
+	assert_int_equal(cause_of(A), CAUSE_RETRIES);
+	assert_int_equal(w.qp[A]->qp->why.error.value, LEN);
+	assert_int_equal(w.qp[A]->qp->why.error.limit, 4);
+	end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -613,6 +649,7 @@ int main(void)
 		cmocka_unit_test(missing_receive__counts_once),
 		cmocka_unit_test(overlap__writes_nothing_beside_it),
 		cmocka_unit_test(packet_of_two_segments__is_placed_at_once),
+		cmocka_unit_test(sizes_before_a_failure__are_of_frames),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -302,7 +302,7 @@ static void choose(struct world *w)
 
 	core_direct(&w->host->core, direct);
 	core_names(&w->host->core, names);
-	core_short_ways(&w->host->core, runs);
+	core_fast_paths(&w->host->core, runs);
 	w->steps++;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* When the packets of a QP's peer are expected, and that nothing is expected any more once it has
- * changed. That both ways give the same results: short_ways_test.c. */
+ * changed. That both ways give the same results: fast_paths_test.c. */
 #include "fixture.h"
 #include "core_command.h"
 #include "drop.h"
@@ -136,7 +136,7 @@ static void core_expect__careful(void **state)
 	cmd.tracing = false;
 	assert_int_equal(core_cmd(&l.host->core, &cmd, l.now), 0);
 	expect_on();
-	core_short_ways(&l.host->core, false);
+	core_fast_paths(&l.host->core, false);
 	assert_int_equal(shoot((struct shot){0}), DROP_NONE);
 	assert_false(l.expected);
 }

@@ -97,7 +97,7 @@ static void np__answers_a_mark(void **state)
 	assert_int_equal(count()->np_ecn_marked_roce_packets, 1);
 }
 
-/* proves CNP-01: also a packet in a run of WRITEs, which the short way executes. */
+/* proves CNP-01: also a packet in a run of WRITEs, which the fast path executes. */
 static void np__answers_a_mark_in_a_run(void **state)
 {
 	struct shot s[4];

@@ -71,10 +71,10 @@ static unsigned end_ids(struct world *w, struct program *p)
 	for (; ids(w); steps++) {
 		uint32_t before = ids(w);
 
-		endings_poll(w->ctl);
+		sessions_close_some(w->ctl);
 		assert_in_range(before - ids(w), 1, CM_STEP);
 	}
-	while (endings_poll(w->ctl))
+	while (sessions_close_some(w->ctl))
 		;
 	close(p->sock);
 	close(p->fd);
@@ -88,9 +88,9 @@ static void end__connections(void **state)
 	struct program p;
 
 	connect_many(w, &p);
-	session_end(p.s);
+	session_begin_close(p.s);
 	assert_int_equal(ids(w), MANY);
-	assert_true(endings_poll(w->ctl));
+	assert_true(sessions_close_some(w->ctl));
 	assert_int_equal(w->ctl->sessions->quota.used[CTL_CONNECTIONS], MANY - CM_STEP);
 	assert_int_equal(w->ctl->sessions->quota.used[CTL_CM_IDS], MANY - CM_STEP);
 	assert_int_equal(world_sent(w, CM_DREQ), CM_STEP);
@@ -111,7 +111,7 @@ static void end__no_events(void **state)
 
 	connect_many(w, &p);
 	ch = handle_get(&w->all->channels, p.channel);
-	session_end(p.s);
+	session_begin_close(p.s);
 	for (unsigned i = 0; i < w->nevents; i++)
 		if (w->event[i].type == CM_EV_ESTABLISHED)
 			cm_disconnect(w->peer, w->event[i].id, NULL, 0, w->now);
@@ -145,7 +145,7 @@ static void end__listener(void **state)
 		peer_connect(w, TCP(7003), 0x100 + i);
 	world_run(w);
 	assert_int_equal(cm_half_open(w->all->cm), MANY);
-	session_end(p.s);
+	session_begin_close(p.s);
 	peer_connect(w, TCP(7003), 0x99);
 	world_run(w);
 	assert_int_equal(peer_take(w, CM_EV_REJECTED)->reason, CM_REJ_INVALID_SERVICE_ID);
@@ -174,12 +174,12 @@ static void end__same_slot(void **state)
 
 	connect_many(w, &p);
 	slot = p.s->slot;
-	session_end(p.s);
+	session_begin_close(p.s);
 	program_open(w, &next);
 	assert_int_equal(next.s->slot, slot);
 	id = program_id(&next, ABI_CM_PS_TCP, ABI_QPT_RC, 1);
-	assert_true(endings_poll(w->ctl));
-	while (endings_poll(w->ctl))
+	assert_true(sessions_close_some(w->ctl));
+	while (sessions_close_some(w->ctl))
 		;
 	assert_int_equal(ids(w), 1);
 	assert_int_equal(program_destroy(&next, id, NULL), 0);

@@ -444,11 +444,11 @@ static void session__lost_slowly(void **state)
 	struct gsi *g = gsi_of(state);
 	struct ctl *ctl = g->ctl;
 
-	session_end(g->session);
+	session_begin_close(g->session);
 	now += GSI_AGAIN_MS * MS;
 	connections_poll(ctl);
 	assert_null(g->session);
-	while (endings_poll(ctl))
+	while (sessions_close_some(ctl))
 		;
 	now += GSI_AGAIN_MS * MS;
 	connections_poll(ctl);

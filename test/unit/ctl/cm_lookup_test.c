@@ -190,12 +190,12 @@ static void lookup__answered_and_gone(void **state)
 	assert_int_equal(used(w), 0);
 	/* nor does a session take over a question of that which had its slot */
 	assert_int_equal(resolve(&p, tcp(&p), 1, 1000), 0);
-	session_end(p.s);
+	session_begin_close(p.s);
 	open_as(w, &next, 1001);
 	assert_int_equal(next.s->slot, p.s->slot);
 	assert_int_equal(resolve(&next, tcp(&next), 1, 1000), 0);
 	assert_int_equal(nasked, 1); /* counted since the program began */
-	while (endings_poll(w->ctl))
+	while (sessions_close_some(w->ctl))
 		;
 	answer(w, 0, 0, NULL);
 	program_take(&next, ABI_CM_ADDR_RESOLVED);

@@ -131,8 +131,8 @@ static unsigned events, backgrounds;
 
 int __real_epoll_wait(int epfd, struct epoll_event *ev, int max, int timeout);
 int __wrap_epoll_wait(int epfd, struct epoll_event *ev, int max, int timeout);
-bool __real_endings_poll(struct ctl *ctl);
-bool __wrap_endings_poll(struct ctl *ctl);
+bool __real_sessions_close_some(struct ctl *ctl);
+bool __wrap_sessions_close_some(struct ctl *ctl);
 
 static void event_ready(struct watch *w)
 {
@@ -158,26 +158,26 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-bool __wrap_endings_poll(struct ctl *ctl)
+bool __wrap_sessions_close_some(struct ctl *ctl)
 {
 	uint64_t until = now_ns() + BACKGROUND_NS;
 
 	if (!looping)
-		return __real_endings_poll(ctl);
+		return __real_sessions_close_some(ctl);
 	backgrounds++;
 	while (now_ns() < until)
 		;
 	return true;
 }
 
-static void run_loop(struct ctl *ctl, uint32_t nending)
+static void run_loop(struct ctl *ctl, uint32_t nclosing)
 {
-	ctl->sessions->nending = nending;
+	ctl->sessions->nclosing = nclosing;
 	looping = ctl;
 	events = backgrounds = 0;
 	assert_int_equal(ctl_run(ctl), 0);
 	looping = NULL;
-	ctl->sessions->nending = 0;
+	ctl->sessions->nclosing = 0;
 }
 
 /* Work in the background has half of the time, not a turn before each event; unless sessions end

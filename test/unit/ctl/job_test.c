@@ -155,7 +155,7 @@ static void job_cancel__session_ends(void **state)
 	client_close(&c);
 	client_pd(&other);
 	client_close(&other);
-	WAIT_UNTIL(!d->ctl->sessions->nsessions && !d->ctl->sessions->nending);
+	WAIT_UNTIL(!d->ctl->sessions->nsessions && !d->ctl->sessions->nclosing);
 	assert_true(list_empty(&d->ctl->sessions->jobs));
 }
 

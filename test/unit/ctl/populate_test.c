@@ -12,9 +12,9 @@
 #include <string.h>
 #include <cmocka.h>
 #include "daemon.h"
+#include "memory/shm.h"
 #include "mr.h"
 #include "patience.h"
-#include "session/shm.h"
 
 #define PAGE 4096u
 

@@ -9,9 +9,9 @@
 #include <errno.h>
 #include "bits.h"
 #include "config/ctl_parts.h"
+#include "loop/reaper.h"
 #include "session/account.h"
 #include "session/quota.h"
-#include "session/reaper.h"
 #include "session/session.h"
 #include "session/sessions.h"
 #include "worker.h"

@@ -11,8 +11,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "lingering.h"
+#include "loop/reaper.h"
 #include "patience.h"
-#include "session/reaper.h"
 
 #define PAGE 4096u
 

@@ -266,9 +266,9 @@ static void session_end__in_steps(void **state)
 	pthread_join(d->thread, NULL);
 	before = published(d);
 	assert_int_equal(before, 1000);
-	session_end(d->ctl->sessions->session[0]);
+	session_begin_close(d->ctl->sessions->session[0]);
 	do {
-		more = endings_poll(d->ctl);
+		more = sessions_close_some(d->ctl);
 		assert_true(before - published(d) <= 64);
 		before = published(d);
 		steps++;

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "session/shm.h"
+#include "memory/shm.h"
 
 #define PAGE 4096u
 

@@ -294,18 +294,18 @@ static void why_qp_goes__a_session_that_ends_tells_so_many(void **state)
 	uint32_t told = 0;
 	uint64_t failed = 0;
 
-	o->session->ending = 2;
+	o->session->closing = 2;
 	for (unsigned i = 0; i < FAILURES_MAX; i++) {
 		o->qp->why.error = (struct cause_note){
 			.known = true, .cause = CAUSE_RETRIES, .time = ++now_ns};
 		failure_keep(d->ctl, o);
 	}
-	o->session->ending = 0;
+	o->session->closing = 0;
 	for (unsigned i = 0; i < FAILURES_MAX; i++) {
 		told += w->error[i].id != 0;
 		failed += w->error[i].id ? w->error[i].count : 0;
 	}
-	assert_int_equal(told, FAILURES_TOLD_MAX);
+	assert_int_equal(told, FAILURES_AT_ONCE);
 	assert_int_equal(failed, FAILURES_MAX); /* the others are counted */
 }
 
@@ -348,6 +348,24 @@ static void why_of_qp__local_peer(void **state)
 	assert_non_null(strstr(e->text, "Nothing was ever received"));
 	assert_string_equal(e->rule, cause_rule(CAUSE_RETRIES));
 	assert_non_null(strstr(silent(1)->text, "but no such QP"));
+}
+
+/* Packets within this rocid cross no link, whatever their size. */
+static void why_of_qp__local_peer_has_no_mtu(void **state)
+{
+	const struct cause_note n = {.cause = CAUSE_RETRIES, .heard = true, .value = 4096};
+	struct cause_note unheard = n;
+	struct qp_obj *peer = another_qp();
+
+	unheard.heard = false;
+	peer->qp->state = ABI_QPS_RTS;
+	silent(peer->qpn);
+	assert_non_null(strstr(fail_for(n)->text, "the path MTU may be too large"));
+	assert_non_null(strstr(fail_for(unheard)->text, "the path MTU is too large"));
+	o->qp->path.local = true;
+	assert_null(strstr(fail_for(n)->text, "MTU"));
+	assert_null(strstr(fail_for(unheard)->text, "MTU"));
+	o->qp->path.local = false;
 }
 
 /* A later event is no cause. */
@@ -743,6 +761,7 @@ int main(void)
 		T(why_of_qp__rival),
 		T(why_of_qp__told_once),
 		T(why_of_qp__local_peer),
+		T(why_of_qp__local_peer_has_no_mtu),
 		T(why_of_qp__local_peer_failed_later),
 		T(why_of_qp__peer_of_another_user),
 		T(why_of_qp__stray_packets),

@@ -141,7 +141,7 @@ static void lab_run__cnps(void **state)
 	l = run("topology star hosts=4 rate=40G delay=1us\n"
 		"switch kmin=5K kmax=200K pmax=1%\n"
 		"cc dcqcn profile=paper\n"
-		"fault cnp loss=100%\n"
+		"impair cnp loss=100%\n"
 		"flow 0..3 -> 4 write size=1Mi repeat\n"
 		"measure 0..2ms\n");
 	assert_true(l->end.cnps > 0);
@@ -150,7 +150,7 @@ static void lab_run__cnps(void **state)
 }
 
 /* Frames are lost, come twice, or come later than those that follow them. */
-static void lab_run__faults(void **state)
+static void lab_run__impairments(void **state)
 {
 	static const char net[] = "topology star hosts=4 rate=40G delay=1us\n"
 				  "switch kmin=5K kmax=200K pmax=1%\n"
@@ -160,21 +160,21 @@ static void lab_run__faults(void **state)
 	char text[512];
 	struct lab *l;
 
-	snprintf(text, sizeof(text), "%sfault cnp duplicate=100%%\n", net);
+	snprintf(text, sizeof(text), "%simpair cnp duplicate=100%%\n", net);
 	l = run(text);
 	assert_true(l->end.cnps > 0);
 	assert_in_range(l->end.handled, 2 * l->end.cnps - 2, 2 * l->end.cnps);
 	lab_free(l);
-	snprintf(text, sizeof(text), "%sfault cnp delay=1ms\n", net);
+	snprintf(text, sizeof(text), "%simpair cnp delay=1ms\n", net);
 	l = run(text);
 	assert_true(l->end.handled > 0 && l->end.handled < l->end.cnps);
 	lab_free(l);
-	snprintf(text, sizeof(text), "%sfault data delay=1us late=1%%\n", net);
+	snprintf(text, sizeof(text), "%simpair data delay=1us late=1%%\n", net);
 	l = run(text);
 	assert_true(l->end.retransmits > 0); /* as for a loss: the PSN is not the next */
 	assert_int_equal(l->end.dropped, 0);
 	lab_free(l);
-	snprintf(text, sizeof(text), "%sfault data duplicate=10%%\n", net);
+	snprintf(text, sizeof(text), "%simpair data duplicate=10%%\n", net);
 	l = run(text);
 	assert_int_equal(l->end.retransmits, 0);
 	assert_true(value(l, "goodput.share", METRIC_ALL) < 0.93);
@@ -334,7 +334,7 @@ int main(void)
 		cmocka_unit_test(lab_run__stops_flows),
 		cmocka_unit_test(lab_run__cnps),
 		cmocka_unit_test(lab_run__repeats_itself),
-		cmocka_unit_test(lab_run__faults),
+		cmocka_unit_test(lab_run__impairments),
 		cmocka_unit_test(lab_run__operations),
 		cmocka_unit_test(metric_met__within_its_tolerance),
 	};

@@ -225,9 +225,9 @@ static void flow_file__says_what_is_wrong(void **state)
 	static const struct {
 		const char *text, *settings, *said;
 	} row[] = {
-		{"", "", "the number of its flows"},
-		{"0\n", "", "the number of its flows"},
-		{"-1\n", "", "the number of its flows"},
+		{"", "", "must be the number of flows"},
+		{"0\n", "", "must be the number of flows"},
+		{"-1\n", "", "must be the number of flows"},
 		{"2\n0 1 3 100 1000 2\n", "", "flow 1 needs two hosts"},
 		{"1\n0 1 3 100 1000\n", "", "flow 0 needs two hosts"},
 		{"1\n0 5 3 100 1000 2\n", "", "two different hosts"},

@@ -34,7 +34,7 @@ static void parse_scenario__every_statement(void **state)
 		      "seed 9\n" STAR "switch mark=ingress kmin=5K kmax=200K pmax=1% buffer=2M\n"
 		      "host mtu=4096 window=1024 timeout=12 retry=3 burst=8 ip=6\n"
 		      "cc dcqcn profile=connectx rp_ai_rate=40\n"
-		      "fault cnp loss=50% duplicate=1% delay=1ms late=10%\n" FLOW
+		      "impair cnp loss=50% duplicate=1% delay=1ms late=10%\n" FLOW
 		      "flow 3 -> 0 read size=64Ki count=5 qps=2\n"
 		      "at 100ms stop 2..7\n"
 		      "at 1ms cnp 9\n" TIME "expect queue(sw0.8).mean 126K +-12%\n"
@@ -64,11 +64,11 @@ static void parse_scenario__every_statement(void **state)
 	assert_float_equal(s.cc.value[cc_find_param(s.cc.ops, "rp_ai_rate")], 40, 0);
 	assert_float_equal(s.cc.value[cc_find_param(s.cc.ops, "rp_hai_rate")], 50, 0);
 	assert_float_equal(s.cc.line, 40e9, 0);
-	assert_float_equal(s.fault[FAULT_CNP].loss, 0.5, 0);
-	assert_float_equal(s.fault[FAULT_CNP].duplicate, 0.01, 1e-12);
-	assert_int_equal(s.fault[FAULT_CNP].delay, 1000000);
-	assert_float_equal(s.fault[FAULT_CNP].late, 0.1, 1e-12);
-	assert_float_equal(s.fault[FAULT_ACK].late, 1, 0);
+	assert_float_equal(s.impair[FRAME_CNP].loss, 0.5, 0);
+	assert_float_equal(s.impair[FRAME_CNP].duplicate, 0.01, 1e-12);
+	assert_int_equal(s.impair[FRAME_CNP].delay, 1000000);
+	assert_float_equal(s.impair[FRAME_CNP].late, 0.1, 1e-12);
+	assert_float_equal(s.impair[FRAME_ACK].late, 1, 0);
 	assert_int_equal(s.flow_lines, 2);
 	assert_int_equal(s.flow[0].last, 7);
 	assert_int_equal(s.flow[0].to, 8);
@@ -142,8 +142,8 @@ static void parse_scenario__names_line_and_suggestion(void **state)
 		{"switch kmin=5K kmax=5K\n", "kmax must be above kmin"},
 		{"switch kmin=5K pmax=1%\n", "kmin marks nothing without kmax"},
 		{"switch kmin=5K kmax=9K kmin=6K\n", "x:1: 'kmin' is set twice"},
-		{"fault cpn loss=1%\n", "'cpn' is not a kind of frame; did you mean 'cnp'?"},
-		{"fault\n", "for cnp, ack or data"},
+		{"impair cpn loss=1%\n", "'cpn' is not a kind of frame; did you mean 'cnp'?"},
+		{"impair\n", "for cnp, ack or data"},
 		{"host mtu=1500\n", "mtu must be 256"},
 		{"cc dcqcn profil=paper\n", "did you mean 'profile'?"},
 		{"cc dcqn\n", "'dcqn' is not an algorithm; did you mean 'dcqcn'?"},
@@ -152,9 +152,10 @@ static void parse_scenario__names_line_and_suggestion(void **state)
 		{"cc dcqcn rp_ai_rat=4\n", "did you mean 'rp_ai_rate'?"},
 		{"cc dcqcn rp_threshold=1.5\n", "needs a whole number from 1 to"},
 		{"cc dcqcn rp_ai_rate=0\n", "needs a number from 0.0001 to"},
-		{"fault pause loss=1%\n", "for cnp, ack or data"},
-		{"fault cnp\n", "a fault looks like 'fault cnp loss=50%'"},
-		{"fault ack late=5%\n", "add one such as delay=1ms"},
+		{"impair pause loss=1%\n", "for cnp, ack or data"},
+		{"fault cnp loss=50%\n", "'fault' is not a statement; did you mean 'impair'?"},
+		{"impair cnp\n", "an impairment looks like 'impair cnp loss=50%'"},
+		{"impair ack late=5%\n", "add one such as delay=1ms"},
 		{"cc off profile=paper\n", "cc off takes no settings"},
 		{"topology star hosts=2.5\n", "'hosts=2.5' needs a whole number"},
 		{STAR STAR, "x:2: there is already a topology"},
@@ -180,7 +181,7 @@ static void parse_scenario__names_line_and_suggestion(void **state)
 		{STAR FLOW "at 1ms stop 8\n", "x:3: '8': the flows so far are 0..7"},
 		{STAR "at 1ms stop 0\n", "'0': no flow comes before this line"},
 		{STAR FLOW "at 1ms pause 0\n", "'pause' is not an event: use stop or cnp"},
-		{STAR FLOW "measure 5ms\n", "the measurement has no length"},
+		{STAR FLOW "measure 5ms\n", "the measurement is empty"},
 		{STAR FLOW TIME "expect queu(sw0.8).mean 1K\n", "did you mean 'queue.mean'?"},
 		{STAR FLOW TIME "expect queue(sw0.9).mean 1K\n",
 			"'sw0.9' is not a port; switches are sw0 to sw0, and sw0 has the ports "
@@ -228,7 +229,7 @@ static void parse_scenario__settings_replace(void **state)
 {
 	struct setting set[] = {{"switch", "kmin", "7K", false}, {"cc", "rp_ai_rate", "3", false}};
 	struct setting wrong = {"switch", "kmn", "7K", false};
-	struct setting nowhere = {"fault", "loss", "7%", false};
+	struct setting nowhere = {"impair", "loss", "7%", false};
 	struct setting wrong_statement = {"swich", "kmin", "7K", false};
 	struct setting absent = {"host", "window", "7", false};
 	const char *text = STAR "switch kmin=5K kmax=200K pmax=1%\ncc dcqcn\n" FLOW TIME;
@@ -239,7 +240,7 @@ static void parse_scenario__settings_replace(void **state)
 	assert_int_equal(parse_scenario(&s, "x", text, &wrong, 1, why, sizeof(why)), -EINVAL);
 	assert_non_null(strstr(why, "did you mean 'kmin'?"));
 	assert_int_equal(parse_scenario(&s, "x", text, &nowhere, 1, why, sizeof(why)), -EINVAL);
-	assert_non_null(strstr(why, "the scenario has no fault statement"));
+	assert_non_null(strstr(why, "the scenario has no impair statement"));
 	assert_int_equal(
 		parse_scenario(&s, "x", text, &wrong_statement, 1, why, sizeof(why)), -EINVAL);
 	assert_non_null(strstr(why, "'swich' is not a statement; did you mean 'switch'?"));
@@ -285,7 +286,7 @@ static void parse_scenario__survives_anything(void **state)
 	static const char *const words[] = {"topology", "star", "hosts=8", "flow", "0..7", "->",
 		"8", "write", "repeat", "at", "1ms", "stop", "expect", "queue(sw0.8).mean", "+-",
 		">=", "cc", "dcqcn", "profile=", "=", "..", "measure", "0..1s", "\n", "\n", "#",
-		"switch", "kmin=1e300", "size=-1", "queue(", "rate(0)", "99999999999", "fault",
+		"switch", "kmin=1e300", "size=-1", "queue(", "rate(0)", "99999999999", "impair",
 		"cnp", "title"};
 	struct random random = {.state = 5};
 	char text[2000];

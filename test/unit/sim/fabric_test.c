@@ -44,8 +44,8 @@ static void fabric_step__repeats_itself(void **state)
 		static struct pair p;
 
 		s.seed = 42;
-		s.link[A].faults.loss = 50000;
-		s.link[B].faults.loss = 50000;
+		s.link[A].impair.loss = 50000;
+		s.link[B].impair.loss = 50000;
 		pair_init(&p, &s);
 		pair_memory(&p, 1u << 20);
 		app_post_send(p.end[A].qp, &(struct app_send){.opcode = ABI_WR_RDMA_READ,
@@ -201,7 +201,7 @@ static void host_pause__costs_one_retry(void **state)
 	static struct pair p;
 
 	s.attr[A].timeout = 1;
-	s.link[A].faults.loss_mask = 1;
+	s.link[A].impair.loss_mask = 1;
 	pair_init(&p, &s);
 	pair_memory(&p, 4096);
 	write_64(&p);

@@ -60,23 +60,23 @@ static void link_pause__holds_the_sender(void **state)
 
 static void link_send__loses_by_mask(void **state)
 {
-	struct link_config cfg = {.faults.loss_mask = 0x5};
+	struct link_config cfg = {.impair.loss_mask = 0x5};
 
 	start(&cfg, 1);
 	send_numbered(4, 0);
 	assert_int_equal(link_receive(&l, 0)->bytes[0], 1);
 	assert_int_equal(link_receive(&l, 0)->bytes[0], 3);
 	assert_null(link_receive(&l, 0));
-	link_set_faults(&l, &(struct link_faults){.loss_mask = 1}); /* counts anew */
+	link_set_impair(&l, &(struct link_impair){.loss_mask = 1}); /* counts anew */
 	send_numbered(2, 0);
 	assert_int_equal(link_receive(&l, 0)->bytes[0], 1);
 	assert_int_equal(l.count.lost, 3);
 }
 
-/* Each fault happens about as often as asked, and the same seed repeats it exactly. */
-static void link_send__faults_follow_the_seed(void **state)
+/* Each impairment happens about as often as asked, and the same seed repeats it exactly. */
+static void link_send__impairments_follow_the_seed(void **state)
 {
-	struct link_config cfg = {.faults = {.loss = 100000,
+	struct link_config cfg = {.impair = {.loss = 100000,
 					  .duplicate = 100000,
 					  .reorder = 100000,
 					  .reorder_ns = 50,
@@ -109,7 +109,7 @@ static void link_send__faults_follow_the_seed(void **state)
 
 static void link_send__corruption_is_one_bit(void **state)
 {
-	struct link_config cfg = {.faults.corrupt = 1000000};
+	struct link_config cfg = {.impair.corrupt = 1000000};
 	static const uint8_t zero[100];
 	unsigned bits = 0;
 
@@ -133,7 +133,7 @@ static unsigned by_number(void *arg, const uint8_t *frame, size_t len)
 
 static void link_send__does_what_was_picked(void **state)
 {
-	struct link_config cfg = {.faults.reorder_ns = 700};
+	struct link_config cfg = {.impair.reorder_ns = 700};
 	static const uint8_t order[] = {0, 2, 2, 3, 4, 6, 5, 6};
 	unsigned asked = 0;
 
@@ -165,7 +165,7 @@ static void link_send__does_what_was_picked(void **state)
 static void link_send__pauses_by_chance(void **state)
 {
 	struct link_config cfg = {
-		.rate_bps = 1000000000, .faults = {.pause = 500000, .pause_ns = 10000}};
+		.rate_bps = 1000000000, .impair = {.pause = 500000, .pause_ns = 10000}};
 	const uint64_t one = (100 + 24) * 8;
 	uint64_t due = 0;
 
@@ -202,7 +202,7 @@ static void link_send__drops_behind_a_full_queue(void **state)
 /* A heap of random due times comes out sorted, equal ones in the order they went in. */
 static void link_receive__is_sorted(void **state)
 {
-	struct link_config cfg = {.faults = {.reorder = 500000, .reorder_ns = 20}};
+	struct link_config cfg = {.impair = {.reorder = 500000, .reorder_ns = 20}};
 	const struct sim_frame *f;
 	uint64_t due = 0, seq = 0;
 
@@ -224,7 +224,7 @@ int main(void)
 		cmocka_unit_test(link_send__delays_and_serialises),
 		cmocka_unit_test(link_pause__holds_the_sender),
 		cmocka_unit_test(link_send__loses_by_mask),
-		cmocka_unit_test(link_send__faults_follow_the_seed),
+		cmocka_unit_test(link_send__impairments_follow_the_seed),
 		cmocka_unit_test(link_send__corruption_is_one_bit),
 		cmocka_unit_test(link_send__does_what_was_picked),
 		cmocka_unit_test(link_send__pauses_by_chance),

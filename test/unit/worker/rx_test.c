@@ -216,10 +216,10 @@ static void rx_poll__plain_frame_is_expected(void **state)
 	f = next_frame(&q);
 	assert_true(executes(&q, piece(f.b, f.len)));
 	f = next_frame(&q);
-	core_short_ways(&w->core, false);
+	core_fast_paths(&w->core, false);
 	assert_false(executes(&q, piece(f.b, f.len)));
 	assert_int_equal(dropped(0, DROP_PKEY), 1);
-	core_short_ways(&w->core, true);
+	core_fast_paths(&w->core, true);
 	assert_true(executes(&q, piece(f.b, f.len)));
 	rig_qp_down(&r, &q, 9);
 }

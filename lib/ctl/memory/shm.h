@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
- * @file session/shm.h
+ * @file memory/shm.h
  * Shared memory: regions that rocid creates for applications (rings), and application memory that
  * rocid maps (memory regions). Control thread.
  */
-#ifndef SESSION_SHM_H
-#define SESSION_SHM_H
+#ifndef MEMORY_SHM_H
+#define MEMORY_SHM_H
 
 #include <stdbool.h>
 #include <stddef.h>

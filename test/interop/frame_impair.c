@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
-#include "frame_faults.h"
+#include "frame_impair.h"
 #include "number.h"
 
 #define ETH_ADDRS	12
@@ -30,7 +30,7 @@ static const char *const names[IMPAIR_KINDS] = {
 	[IMPAIR_MARK] = "mark",
 };
 
-const char *fault_name(enum impair_kind kind)
+const char *impair_word(enum impair_kind kind)
 {
 	return names[kind];
 }
@@ -45,7 +45,7 @@ static enum impair_kind find(const char *name, size_t len)
 	return k;
 }
 
-bool fault_parse(const char *list, struct impair *plan)
+bool impair_list(const char *list, struct impair *plan)
 {
 	double sum = 0;
 
@@ -128,7 +128,7 @@ static void put_ip4_checksum(uint8_t *ip)
 	ip[11] = (uint8_t)sum;
 }
 
-void fault_mark(uint8_t *f, size_t len)
+void frame_mark(uint8_t *f, size_t len)
 {
 	unsigned etype = 0;
 	size_t o = l3_offset(f, len, &etype);
@@ -142,7 +142,7 @@ void fault_mark(uint8_t *f, size_t len)
 }
 
 /* Bytes after the ICRC pad a short frame: a wrong bit there has no effect. */
-void fault_corrupt(uint8_t *frame, size_t len, size_t bth, uint64_t random)
+void frame_corrupt(uint8_t *frame, size_t len, size_t bth, uint64_t random)
 {
 	size_t at = bth + random % (len - bth);
 

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ends sessions, in turns and in steps. */
+/* Closes sessions, in turn and in steps. */
 #include <stdlib.h>
 #include <sys/socket.h>
 #include "config/ctl_parts.h"
 #include "list.h"
+#include "loop/reaper.h"
 #include "net/net.h"
 #include "session/bells.h"
 #include "session/handles.h"
 #include "session/job.h"
 #include "session/notifier.h"
 #include "session/quota.h"
-#include "session/reaper.h"
+#include "session/rings.h"
 #include "session/session.h"
 #include "session/sessions.h"
 #include "session/turn.h"
 #include "worker.h"
+
 /* The last step: only the application still refers to the session. */
 static void finish(struct session *s)
 {
@@ -40,15 +42,15 @@ static void finish(struct session *s)
 	/* The socket last: its end means that no more completions will follow. */
 	shutdown(s->watch.fd, SHUT_RDWR);
 	reap_fd(ctl->sessions->closer, owner_connections(s->peer.uid), s->watch.fd);
-	session_shm_free(s, &s->region);
+	rings_free(s, &s->region);
 	quota_close(s);
 	list_del(&s->node);
-	ctl->sessions->nending--;
+	ctl->sessions->nclosing--;
 	free(s);
 }
 
 /* @return false if @p s has been freed. */
-static bool go_on(struct session *s)
+static bool continue_close(struct session *s)
 {
 	if (s->ctl->sessions->ops->release_some(s))
 		return true;
@@ -56,7 +58,7 @@ static bool go_on(struct session *s)
 	return false;
 }
 
-void session_end(struct session *s)
+void session_begin_close(struct session *s)
 {
 	struct ctl *ctl = s->ctl;
 
@@ -64,10 +66,10 @@ void session_end(struct session *s)
 	ctl->sessions->session[s->slot] = NULL; /* from here on, its events find no session */
 	ctl->sessions->nsessions--;
 	notifier_unlock(&ctl->sessions->notifier);
-	ctl->sessions->nending++;
-	s->ending = 1;
+	ctl->sessions->nclosing++;
+	s->closing = 1;
 	ctl->sessions->ops->give_up(s);
-	list_push(&ctl->sessions->endings, &s->node);
+	list_push(&ctl->sessions->closing, &s->node);
 	list_del(&s->held);
 	job_cancel(s);
 	turn_leave(s);
@@ -77,21 +79,21 @@ void session_end(struct session *s)
 
 void session_close(struct session *s)
 {
-	session_end(s);
-	while (go_on(s))
+	session_begin_close(s);
+	while (continue_close(s))
 		;
 }
 
-bool endings_poll(struct ctl *ctl)
+bool sessions_close_some(struct ctl *ctl)
 {
-	struct list *l = list_pop(&ctl->sessions->endings);
+	struct list *l = list_pop(&ctl->sessions->closing);
 	struct session *s;
 
 	if (!l)
 		return false;
-	/* in turns, so that a large session does not delay small ones */
+	/* in turn, so that a large session does not delay small ones */
 	s = container_of(l, struct session, node);
-	list_push(&ctl->sessions->endings, &s->node);
-	go_on(s);
-	return !list_empty(&ctl->sessions->endings);
+	list_push(&ctl->sessions->closing, &s->node);
+	continue_close(s);
+	return !list_empty(&ctl->sessions->closing);
 }

@@ -9,9 +9,9 @@
 #include <unistd.h>
 #include "bits.h"
 #include "limits.h"
+#include "loop/reaper.h"
+#include "memory/shm.h"
 #include "refuse.h"
-#include "session/reaper.h"
-#include "session/shm.h"
 #include "sigbus.h"
 
 #define BLOCK 512u /* of stat.st_blocks */

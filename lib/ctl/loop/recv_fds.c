@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include "bits.h"
-#include "session/recv_fds.h"
+#include "loop/recv_fds.h"
 
 #define PARTS_MAX 2u /* of a message */
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One frame that is late, doubled or damaged; then each fault alone, all the time. Bounds of the
- * latter: the packets, for each fault that is expected a window of packets sent in vain, or a
- * timeout where nothing else can tell.
+ * One frame that is late, doubled or damaged; then each impairment alone, all the time. Bounds of
+ * the latter: the packets, for each impairment that is expected a window of packets sent in vain,
+ * or a timeout where nothing else can tell.
  */
 #include "headers.h"
 #include "opcode.h"
 #include "scenario_row.h"
 
-/* The cost of faults: n times half a window of 128. */
+/* The cost of impairments: n times half a window of 128. */
 #define WASTED(n) ((n)*64 * PKT)
 
 static const struct scenario row[] = {
@@ -17,7 +17,7 @@ static const struct scenario row[] = {
 		/* it is only late, but what overtook it was dropped and is NAKed */
 		.name = "request_late",
 		.rules = "RSP-01 RSP-03",
-		.end = {[A] = {.faults = {.reorder_ns = 1000}}},
+		.end = {[A] = {.impair = {.reorder_ns = 1000}}},
 		.work = {SEND_3},
 		.pick = {{A, OP_SEND_MIDDLE, 0, 0, 0, LINK_REORDER}},
 		.count = {COUNT(B, out_of_sequence, ONE), COUNT(A, packet_seq_err, ONE)},
@@ -28,7 +28,7 @@ static const struct scenario row[] = {
 		 */
 		.name = "request_late_in_a_burst",
 		.rules = "RSP-02 RSP-03",
-		.end = {[A] = {.faults = {.reorder_ns = 1200}}},
+		.end = {[A] = {.impair = {.reorder_ns = 1200}}},
 		.work = {SEND_3},
 		.pick = {{A, OP_SEND_FIRST, 0, 0, 0, LINK_REORDER}},
 		.event = {{0, STOP_HOST, B, 10 * USEC}},
@@ -46,7 +46,7 @@ static const struct scenario row[] = {
 		/* when the resent packets are there, the late one is a duplicate */
 		.name = "request_very_late",
 		.rules = "RSP-39 RSP-44",
-		.end = {[A] = {.faults = {.reorder_ns = 50 * USEC}}},
+		.end = {[A] = {.impair = {.reorder_ns = 50 * USEC}}},
 		.work = {SEND_3},
 		.pick = {{A, OP_SEND_MIDDLE, 0, 0, 0, LINK_REORDER}},
 		.count = {COUNT(B, out_of_sequence, ONE), COUNT(B, duplicate_request, ONE),
@@ -66,7 +66,7 @@ static const struct scenario row[] = {
 		/* in the middle of another message, which it must not touch */
 		.name = "old_request_late_again",
 		.rules = "RSP-39 RSP-44 RSP-25",
-		.end = {[A] = {.faults = {.reorder_ns = 2000}}},
+		.end = {[A] = {.impair = {.reorder_ns = 2000}}},
 		.work = {{A, TRAFFIC_SEND, 1, 100, 0, 0}, {A, TRAFFIC_WRITE, 1, 5000, 0, 0}},
 		.pick = {{A, OP_SEND_ONLY, 0, 0, 0, LINK_DUPLICATE | LINK_REORDER}},
 		.count = {COUNT(B, duplicate_request, ONE), COUNT(A, retransmits, NONE)},
@@ -101,7 +101,7 @@ static const struct scenario row[] = {
 		/* A has given up on it and sent again; then it comes, and the second one is old */
 		.name = "ack_later_than_the_timeout",
 		.rules = "REQ-24 REQ-37",
-		.end = {[A] = {.timeout = VAL(4)}, [B] = {.faults = {.reorder_ns = T(4)}}},
+		.end = {[A] = {.timeout = VAL(4)}, [B] = {.impair = {.reorder_ns = T(4)}}},
 		.work = {SEND_3},
 		.pick = {{B, OP_ACKNOWLEDGE, 0, 0, 0, LINK_REORDER}},
 		.count = {COUNT(A, local_ack_timeout_err, ONE), COUNT(A, rx_acks, N(2))},
@@ -125,7 +125,7 @@ static const struct scenario row[] = {
 		.end = {[A] = {.rnr_retry = VAL(1)},
 			[B] = {.starved = true,
 				.rnr_timer = VAL(14),
-				.faults = {.reorder_ns = 200 * USEC}}},
+				.impair = {.reorder_ns = 200 * USEC}}},
 		.work = {{A, TRAFFIC_SEND, 1, 100, 0, 0}},
 		.pick = {{B, OP_ACKNOWLEDGE, 0, 0, 0, LINK_DUPLICATE | LINK_REORDER}},
 		.event = {{10 * USEC, GIVE_RECEIVES, B, 1}},
@@ -161,7 +161,7 @@ static const struct scenario row[] = {
 		/* ten of 1,000; the timeout for one that was sent again, or the last */
 		.name = "loss_of_requests",
 		.rules = "REQ-28 RSP-03",
-		.end = {[A] = {.faults = {.loss = 10000}, .timeout = VAL(8)}},
+		.end = {[A] = {.impair = {.loss = 10000}, .timeout = VAL(8)}},
 		.work = {{A, TRAFFIC_SEND, 100, 10000, 0, 0}},
 		.count = {COUNT(A, retransmits, SOME), COUNT(A, packet_seq_err, SOME)},
 		.most = 1000 * PKT + WASTED(10) + T(8),
@@ -170,7 +170,7 @@ static const struct scenario row[] = {
 		/* five of 500 responses, and of ACKs, which the next one makes good */
 		.name = "loss_of_answers",
 		.rules = "REQ-35 REQ-38 REQ-39",
-		.end = {[A] = {.timeout = VAL(8)}, [B] = {.faults = {.loss = 10000}}},
+		.end = {[A] = {.timeout = VAL(8)}, [B] = {.impair = {.loss = 10000}}},
 		.work = {{A, TRAFFIC_READ, 50, 10000, 0, 0}, {A, TRAFFIC_WRITE, 50, 10000, 0, 0}},
 		.count = {COUNT(A, implied_nak_seq_err, SOME)},
 		.most = 1000 * PKT + WASTED(5) + T(8),
@@ -182,8 +182,8 @@ static const struct scenario row[] = {
 		 * come one after the other. */
 		.name = "loss_of_5_percent_both_ways",
 		.rules = "REQ-24 REQ-28 REQ-38 REQ-27",
-		.end = {[A] = {.faults = {.loss = 50000}, .timeout = VAL(8)},
-			[B] = {.faults = {.loss = 50000}, .timeout = VAL(8)}},
+		.end = {[A] = {.impair = {.loss = 50000}, .timeout = VAL(8)},
+			[B] = {.impair = {.loss = 50000}, .timeout = VAL(8)}},
 		.work = {{A, TRAFFIC_SEND, 2, 1 << 20, 0, 0}, {B, TRAFFIC_WRITE, 2, 1 << 20, 0, 0},
 			{A, TRAFFIC_READ, 2, 1 << 20, 0, 0}},
 		.count = {COUNT(A, packet_seq_err, SOME), COUNT(A, implied_nak_seq_err, SOME),
@@ -195,8 +195,8 @@ static const struct scenario row[] = {
 		   responses */
 		.name = "duplicates",
 		.rules = "RSP-39 REQ-37 RSP-40",
-		.end = {[A] = {.faults = {.duplicate = 500000}},
-			[B] = {.faults = {.duplicate = 500000}}},
+		.end = {[A] = {.impair = {.duplicate = 500000}},
+			[B] = {.impair = {.duplicate = 500000}}},
 		.work = {{A, TRAFFIC_SEND, 50, 5000, 0, 0}, {A, TRAFFIC_READ, 50, 5000, 0, 0},
 			{B, TRAFFIC_WRITE_IMM, 50, 5000, 0, 0}},
 		.count = {COUNT(A, retransmits, NONE), COUNT(B, retransmits, NONE),
@@ -207,8 +207,8 @@ static const struct scenario row[] = {
 		/* 2 % of 1,000, by up to five packets */
 		.name = "reordering",
 		.rules = "RSP-01 RSP-03 REQ-39",
-		.end = {[A] = {.faults = {.reorder = 20000, .reorder_ns = 5000}, .timeout = VAL(8)},
-			[B] = {.faults = {.reorder = 20000, .reorder_ns = 5000}}},
+		.end = {[A] = {.impair = {.reorder = 20000, .reorder_ns = 5000}, .timeout = VAL(8)},
+			[B] = {.impair = {.reorder = 20000, .reorder_ns = 5000}}},
 		.work = {{A, TRAFFIC_SEND, 50, 10000, 0, 0}, {A, TRAFFIC_READ, 50, 10000, 0, 0}},
 		.count = {COUNT(B, out_of_sequence, SOME), COUNT(A, implied_nak_seq_err, SOME),
 			COUNT(A, local_ack_timeout_err, TO(0, 1))},
@@ -218,8 +218,8 @@ static const struct scenario row[] = {
 		/* a flipped bit is a loss, and the ICRC is what finds it */
 		.name = "corruption",
 		.rules = "ICRC-11 ICRC-12",
-		.end = {[A] = {.faults = {.corrupt = 20000}, .timeout = VAL(8)},
-			[B] = {.faults = {.corrupt = 20000}}},
+		.end = {[A] = {.impair = {.corrupt = 20000}, .timeout = VAL(8)},
+			[B] = {.impair = {.corrupt = 20000}}},
 		.work = {{A, TRAFFIC_SEND, 50, 10000, 0, 0}, {A, TRAFFIC_READ, 50, 10000, 0, 0}},
 		.count = {DROPS(A, ICRC, SOME), DROPS(B, ICRC, SOME),
 			COUNT(A, local_ack_timeout_err, TO(0, 5))},
@@ -228,8 +228,8 @@ static const struct scenario row[] = {
 	{
 		.name = "truncation",
 		.rules = "ETH-08 VAL-18",
-		.end = {[A] = {.faults = {.truncate = 20000}, .timeout = VAL(8)},
-			[B] = {.faults = {.truncate = 20000}}},
+		.end = {[A] = {.impair = {.truncate = 20000}, .timeout = VAL(8)},
+			[B] = {.impair = {.truncate = 20000}}},
 		.work = {{A, TRAFFIC_SEND, 50, 10000, 0, 0}, {A, TRAFFIC_READ, 50, 10000, 0, 0}},
 		.count = {DROPS(A, IP_LENGTH, SOME), DROPS(B, IP_LENGTH, SOME),
 			COUNT(A, local_ack_timeout_err, TO(0, 5))},
@@ -240,8 +240,8 @@ static const struct scenario row[] = {
 		 */
 		.name = "pauses_of_the_link",
 		.rules = "REQ-22 REQ-23",
-		.end = {[A] = {.faults = {.pause = 10000, .pause_ns = 100000}, .timeout = VAL(8)},
-			[B] = {.faults = {.pause = 10000, .pause_ns = 100000}}},
+		.end = {[A] = {.impair = {.pause = 10000, .pause_ns = 100000}, .timeout = VAL(8)},
+			[B] = {.impair = {.pause = 10000, .pause_ns = 100000}}},
 		.work = {{A, TRAFFIC_SEND, 50, 10000, 0, 0}, {A, TRAFFIC_READ, 50, 10000, 0, 0}},
 		.count = {COUNT(A, retransmits, NONE), COUNT(B, duplicate_request, NONE)},
 		.most = 1000 * PKT + 12 * 50 * USEC + RTT,
@@ -260,10 +260,10 @@ static const struct scenario row[] = {
 		.most = 2 * 200 * 100 * PKT,
 	},
 	{
-		.name = "all_faults",
+		.name = "all_impairments",
 		.rules = "REQ-12 REQ-24 REQ-27 REQ-28 REQ-38 RSP-39 RSP-40",
 		.end = {[A] = {.timeout = VAL(8),
-				.faults = {.loss = 10000,
+				.impair = {.loss = 10000,
 					.duplicate = 10000,
 					.reorder = 10000,
 					.reorder_ns = 20000,
@@ -272,7 +272,7 @@ static const struct scenario row[] = {
 					.pause = 2000,
 					.pause_ns = 50000}},
 			[B] = {.timeout = VAL(8),
-				.faults = {.loss = 10000,
+				.impair = {.loss = 10000,
 					.duplicate = 10000,
 					.reorder = 10000,
 					.reorder_ns = 20000,
@@ -289,4 +289,4 @@ static const struct scenario row[] = {
 	},
 };
 
-const struct scenario_table scenario_faults = {row, ARRAY_SIZE(row)};
+const struct scenario_table scenario_impair = {row, ARRAY_SIZE(row)};

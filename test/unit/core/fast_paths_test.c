@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The same seeded work with and without the short ways: every frame is the same and leaves at the
+/* The same seeded work with and without the fast paths: every frame is the same and leaves at the
  * same time, and CQEs, memory, PSNs and counters are the same afterwards. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,7 +30,7 @@ enum {
 
 /* The random choices of a run besides its work; the same for both ways. */
 struct weather {
-	struct link_faults faults;
+	struct link_impair impair;
 	uint64_t rate_bps;
 	uint32_t mtu;
 	uint32_t cq_depth;
@@ -95,11 +95,11 @@ static struct weather any_weather(uint64_t seed)
 	};
 
 	if (random_below(&r, 3)) {
-		t.faults.loss = 20000 * (uint32_t)random_below(&r, 4);
-		t.faults.duplicate = 10000 * (uint32_t)random_below(&r, 3);
-		t.faults.corrupt = 10000 * (uint32_t)random_below(&r, 3);
-		t.faults.reorder = 20000 * (uint32_t)random_below(&r, 3);
-		t.faults.reorder_ns = 5000;
+		t.impair.loss = 20000 * (uint32_t)random_below(&r, 4);
+		t.impair.duplicate = 10000 * (uint32_t)random_below(&r, 3);
+		t.impair.corrupt = 10000 * (uint32_t)random_below(&r, 3);
+		t.impair.reorder = 20000 * (uint32_t)random_below(&r, 3);
+		t.impair.reorder_ns = 5000;
 	}
 	t.reads = !random_below(&r, 3);
 	t.max_reads = (uint8_t)(1 + random_below(&r, random_below(&r, 2) ? 16 : 3));
@@ -119,7 +119,7 @@ static struct world *world_new(int way, uint64_t seed)
 	spec.srq_depth = t.srq ? 256 : 0;
 	for (int e = A; e < ENDS; e++) {
 		spec.link[e].rate_bps = t.rate_bps;
-		spec.link[e].faults = t.faults;
+		spec.link[e].impair = t.impair;
 		spec.qp[e].sq_depth = t.sq_depth;
 		spec.qp[e].max_sge = t.max_sge;
 		spec.qp[e].window = t.window;
@@ -137,7 +137,7 @@ static struct world *world_new(int way, uint64_t seed)
 		taps[way][e] = (struct tap){w, e};
 		w->pair.end[e].link.tap = (struct link_tap){see, &taps[way][e]};
 		w->pair.end[e].qp->free_ids = true;
-		core_short_ways(&w->pair.end[e].host->core, way == SHORT);
+		core_fast_paths(&w->pair.end[e].host->core, way == SHORT);
 	}
 	return w;
 }
@@ -403,7 +403,7 @@ static void shoot(struct lone *l, bool on, void (*change)(struct lone *, struct 
 
 	lone_init(l);
 	lone_start(l);
-	core_short_ways(&l->host->core, on);
+	core_fast_paths(&l->host->core, on);
 	for (unsigned i = 0; i <= SHOTS; i++) {
 		struct shot one = {.opcode = OP_WRITE_ONLY,
 			.psn = RQ_PSN + i,
@@ -554,7 +554,7 @@ static void open_requests__are_no_run(void **state)
 
 			lone_init(l);
 			lone_start(l);
-			core_short_ways(&l->host->core, way == SHORT);
+			core_fast_paths(&l->host->core, way == SHORT);
 			if (inside)
 				lone_recv(l, 1, 0, 4096);
 			lone_rx(l, &(struct shot){.opcode = inside ? OP_SEND_FIRST : OP_SEND_ONLY,
@@ -589,7 +589,7 @@ static void fault__ends_a_run(void **state)
 
 		lone_init(&l);
 		lone_start(&l);
-		core_short_ways(&l.host->core, way == SHORT);
+		core_fast_paths(&l.host->core, way == SHORT);
 		mr = hole_open(l.host, APP_PD);
 		for (unsigned i = 0; i <= SHOTS; i++) {
 			struct shot one = {.opcode = OP_WRITE_ONLY,

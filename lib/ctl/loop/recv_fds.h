@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
- * @file session/recv_fds.h
+ * @file loop/recv_fds.h
  * Receives from unix sockets. A peer that can write to one can pass descriptors, expected or not,
  * and closing a descriptor can take as long as its owner likes. So this thread must not close any,
  * and neither may the kernel inside recvmsg(), which closes those that do not fit in the control
@@ -11,8 +11,8 @@
  * closes nothing, because that one is then in our table. A message that is not consumed is freed
  * with the socket. Control thread.
  */
-#ifndef SESSION_RECV_FDS_H
-#define SESSION_RECV_FDS_H
+#ifndef LOOP_RECV_FDS_H
+#define LOOP_RECV_FDS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <cmocka.h>
-#include "text/row.h"
+#include "row.h"
 
 static void row__columns_in_order(void **state)
 {
@@ -24,13 +25,16 @@ static void row__columns_in_order(void **state)
 	put_mac(&r, "mac", mac);
 	put_bool(&r, "valid", true);
 	put_json(&r, "priority", json_null());
+	put_real(&r, "share", 0.5);
+	put_real(&r, "mean", NAN); /* of nothing: JSON has no such number */
 	o = row_end(&r);
 	assert_non_null(o);
 	text = json_dumps(o, JSON_COMPACT);
 	assert_string_equal(text,
 		"{\"qpn\":4294967295,\"cq\":-1,\"state\":\"RTS\",\"pkey\":\"0x00ff\","
 		"\"key\":\"0x1234567\",\"address\":\"0xffffffffffffffff\","
-		"\"mac\":\"02:00:00:00:00:ab\",\"valid\":true,\"priority\":null}");
+		"\"mac\":\"02:00:00:00:00:ab\",\"valid\":true,\"priority\":null,"
+		"\"share\":0.5,\"mean\":null}");
 	free(text);
 	json_decref(o);
 }

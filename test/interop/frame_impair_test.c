@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "frame_faults.h"
+#include "frame_impair.h"
 
-static void fault_parse__refuses_what_is_no_list(void **state)
+static void impair_list__refuses_what_is_no_list(void **state)
 {
 	static const char *const bad[] = {"drop", "drop=", "drop=x", "drop=-1", "lose=1",
 		"drop=1000001", "drop=1 corrupt=2", "none=5", "=5", "drop=600000,delay=500000"};
@@ -17,9 +17,9 @@ static void fault_parse__refuses_what_is_no_list(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		assert_false(fault_parse(bad[i], &(struct impair){0}));
-	assert_true(fault_parse("", &plan));
-	assert_true(fault_parse("delay=3", &plan));
+		assert_false(impair_list(bad[i], &(struct impair){0}));
+	assert_true(impair_list("", &plan));
+	assert_true(impair_list("delay=3", &plan));
 	assert_float_equal(plan.rate[IMPAIR_DELAY], 3e-6, 1e-12);
 }
 
@@ -63,7 +63,7 @@ static void roce_bth_offset__knows_roce_from_the_rest(void **state)
 }
 
 /* Nothing but ECN changes, and the checksum of IPv4 with it: that of the first is known. */
-static void fault_mark__says_congestion(void **state)
+static void frame_mark__says_congestion(void **state)
 {
 	static const uint8_t ip4[20] = {0x45, 0, 0, 0x73, 0, 0, 0x40, 0, 0x40, 0x11, 0xB8, 0x61,
 		0xC0, 0xA8, 0, 1, 0xC0, 0xA8, 0, 0xC7};
@@ -72,22 +72,22 @@ static void fault_mark__says_congestion(void **state)
 	(void)state;
 	memcpy(frame + 18, ip4, sizeof(ip4));
 	memcpy(before, frame, sizeof(frame));
-	fault_mark(frame, sizeof(frame));
+	frame_mark(frame, sizeof(frame));
 	before[19] = 3;
 	before[29] -= 3;
 	assert_memory_equal(frame, before, sizeof(frame));
 	memcpy(frame, samples[2].bytes, sizeof(samples[2].bytes));
 	memcpy(before, frame, sizeof(frame));
-	fault_mark(frame, sizeof(frame));
+	frame_mark(frame, sizeof(frame));
 	before[15] = 0x30;
 	assert_memory_equal(frame, before, sizeof(frame));
 	memcpy(frame, samples[3].bytes, sizeof(samples[3].bytes));
 	memcpy(before, frame, sizeof(frame));
-	fault_mark(frame, sizeof(frame)); /* RoCEv1 */
+	frame_mark(frame, sizeof(frame)); /* RoCEv1 */
 	assert_memory_equal(frame, before, sizeof(frame));
 }
 
-static void fault_corrupt__flips_one_bit_that_counts(void **state)
+static void frame_corrupt__flips_one_bit_that_counts(void **state)
 {
 	const struct impair plan = {.seed = 3};
 	uint8_t frame[80], good[80] = {0};
@@ -97,7 +97,7 @@ static void fault_corrupt__flips_one_bit_that_counts(void **state)
 		unsigned bits = 0;
 
 		memset(frame, 0, sizeof(frame));
-		fault_corrupt(frame, sizeof(frame), 42, impair_random(&plan, i, IMPAIR_CORRUPT));
+		frame_corrupt(frame, sizeof(frame), 42, impair_random(&plan, i, IMPAIR_CORRUPT));
 		for (unsigned k = 0; k < sizeof(frame); k++)
 			bits += (unsigned)__builtin_popcount(frame[k]);
 		assert_int_equal(bits, 1);
@@ -109,10 +109,10 @@ static void fault_corrupt__flips_one_bit_that_counts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(fault_parse__refuses_what_is_no_list),
+		cmocka_unit_test(impair_list__refuses_what_is_no_list),
 		cmocka_unit_test(roce_bth_offset__knows_roce_from_the_rest),
-		cmocka_unit_test(fault_mark__says_congestion),
-		cmocka_unit_test(fault_corrupt__flips_one_bit_that_counts),
+		cmocka_unit_test(frame_mark__says_congestion),
+		cmocka_unit_test(frame_corrupt__flips_one_bit_that_counts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "list.h"
-#include "session/reaper.h"
+#include "loop/reaper.h"
 
 #define PIECE	  (64u << 20) /* takes about a millisecond to unmap */
 #define GIVE_UP_S 2	      /* in reaper_destroy(): releases that take longer are hanging */

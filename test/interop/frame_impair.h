@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
- * @file frame_faults.h
+ * @file frame_impair.h
  * What a lossy bridge does to the RoCE frames of one direction, which impair.h chooses. No sockets
  * and no clock in here.
  */
-#ifndef FRAME_FAULTS_H
-#define FRAME_FAULTS_H
+#ifndef FRAME_IMPAIR_H
+#define FRAME_IMPAIR_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "impair.h"
 
-/** Reads "drop=1000,duplicate=500": parts per million by the names of fault_name(), at most a
+/** Reads "drop=1000,duplicate=500": parts per million by the names of impair_word(), at most a
  *  million together.  @return false when it is no such list. */
-bool fault_parse(const char *list, struct impair *plan);
+bool impair_list(const char *list, struct impair *plan);
 
 /** @return the name of a kind of impairment that the bridge has, or NULL. */
-const char *fault_name(enum impair_kind kind);
+const char *impair_word(enum impair_kind kind);
 
 /** @return where the BTH of a RoCE frame (v1, v2, at most two VLAN tags) begins, 0 when the
  *  frame is none. */
 size_t roce_bth_offset(const uint8_t *frame, size_t len);
 
 /** Marks a RoCE frame with "congestion experienced"; RoCEv1 has no ECN. */
-void fault_mark(uint8_t *frame, size_t len);
+void frame_mark(uint8_t *frame, size_t len);
 
 /** Flips one bit between the BTH at @p bth and the frame's end, never one that the ICRC masks. */
-void fault_corrupt(uint8_t *frame, size_t len, size_t bth, uint64_t random);
+void frame_corrupt(uint8_t *frame, size_t len, size_t bth, uint64_t random);
 
 #endif

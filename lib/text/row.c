@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "text/row.h"
+#include "row.h"
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
-#include "text/sentence.h"
+#include "address.h"
 
 void row_begin(struct row *r)
 {
@@ -38,6 +39,11 @@ void put_mac(struct row *r, const char *column, const uint8_t mac[6])
 	char text[MAC_TEXT];
 
 	put_text(r, column, mac_text(mac, text));
+}
+
+void put_real(struct row *r, const char *column, double value)
+{
+	put_json(r, column, isfinite(value) ? json_real(value) : json_null());
 }
 
 void put_bool(struct row *r, const char *column, bool value)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
- * @file text/row.h
- * Builds an object of a document, column by column.
+ * @file row.h
+ * Builds a JSON object member by member: a row of a table, whose columns have names.
  */
-#ifndef TEXT_ROW_H
-#define TEXT_ROW_H
+#ifndef ROW_H
+#define ROW_H
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -21,6 +21,9 @@ void put_int(struct row *r, const char *column, int64_t value);
 
 /** Puts "0x" and at least @p digits hexadecimal digits. */
 void put_hex(struct row *r, const char *column, uint64_t value, int digits);
+
+/** Puts null if @p value is not finite, which JSON cannot express. */
+void put_real(struct row *r, const char *column, double value);
 
 void put_text(struct row *r, const char *column, const char *value);
 

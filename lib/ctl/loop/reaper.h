@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
- * @file session/reaper.h
+ * @file loop/reaper.h
  * Slow releases, on separate threads, so that the control thread never waits for them. A descriptor
  * from an application can be anything: a file on a file system of its own, or a socket that
  * lingers. The same holds for descriptors in unread messages of its socket. Freeing the last
@@ -9,8 +9,8 @@
  * Threads are started as needed; one that hangs delays only itself. Each release has an owner, who
  * can occupy only a few threads, so that releases of other owners proceed. Control thread.
  */
-#ifndef SESSION_REAPER_H
-#define SESSION_REAPER_H
+#ifndef LOOP_REAPER_H
+#define LOOP_REAPER_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
