@@ -379,8 +379,9 @@ static void prefetch_target(const struct core *c, const struct qp *qp, const str
 static ALWAYS_INLINE bool may_run(
 	const struct core *c, struct qp *const qp[], const struct pkt pkts[], unsigned n)
 {
-	return n > 1 && pkts[0].op->code == OP_WRITE_ONLY && pkts[1].op->code == OP_WRITE_ONLY &&
-	       qp[0] && qp[0] == qp[1] && c->fast_paths && qp_owner(qp[0]) == c->cfg.worker;
+	return n > 1 && pkts[0].op == pkts[1].op &&
+	       (pkts[0].op->code == OP_WRITE_ONLY || pkts[0].op->code == OP_SEND_ONLY) && qp[0] &&
+	       qp[0] == qp[1] && c->fast_paths && qp_owner(qp[0]) == c->cfg.worker;
 }
 
 static ALWAYS_INLINE void rx_burst(

@@ -244,6 +244,13 @@ static NOINLINE void place_fault(struct core *c, struct qp *qp, uint32_t lkey)
 		cause_plain(qp, CAUSE_RECV_FAULT, 0);
 }
 
+void recv_fault(struct core *c, struct qp *qp, uint64_t wr_id, uint32_t lkey)
+{
+	qp->resp.wqe.wr_id = wr_id;
+	qp->resp.have_wqe = true;
+	place_fault(c, qp, lkey);
+}
+
 static ALWAYS_INLINE uint8_t place(
 	struct core *c, struct qp *qp, uint64_t off, const uint8_t *data, uint32_t len)
 {

@@ -394,9 +394,10 @@ static void any_work__is_the_same(void **state)
 
 #define SHOTS 6u
 
-/* Gives a burst of WRITEs, the third of which @p change has changed, to a QP that has received one
- * before. @return what happened, in @p l. */
-static void shoot(struct lone *l, bool on, void (*change)(struct lone *, struct shot *))
+/* Gives a burst of requests, the third of which @p change has changed, to a QP that has received
+ * one before. @return what happened, in @p l. */
+static void shoot(
+	struct lone *l, bool on, uint8_t opcode, void (*change)(struct lone *, struct shot *))
 {
 	static const uint8_t bytes[8] = "payload";
 	struct shot s[SHOTS];
@@ -404,8 +405,10 @@ static void shoot(struct lone *l, bool on, void (*change)(struct lone *, struct 
 	lone_init(l);
 	lone_start(l);
 	core_fast_paths(&l->host->core, on);
+	for (unsigned i = 0; i < SHOTS; i++)
+		lone_recv(l, i, 1024 + 64 * i, 64);
 	for (unsigned i = 0; i <= SHOTS; i++) {
-		struct shot one = {.opcode = OP_WRITE_ONLY,
+		struct shot one = {.opcode = opcode,
 			.psn = RQ_PSN + i,
 			.ackreq = true,
 			.va = app_va(l->mr, 64 * i),
@@ -513,8 +516,13 @@ static void same_lone(struct lone *a, struct lone *b)
 {
 	char sent[sizeof(a->log)];
 
+	assert_int_equal(list_empty(&a->qp->qp->recv_lane->touched),
+		list_empty(&b->qp->qp->recv_lane->touched));
 	strcpy(sent, lone_tx(a));
 	assert_string_equal(sent, lone_tx(b));
+	strcpy(sent, lone_cqes(a));
+	assert_string_equal(sent, lone_cqes(b));
+	assert_memory_equal(&a->last, &b->last, sizeof(a->last));
 	assert_memory_equal(a->mr->mem, b->mr->mem, LONE_MEM);
 	assert_memory_equal(
 		&a->host->core.count, &b->host->core.count, sizeof(a->host->core.count));
@@ -532,9 +540,103 @@ static void strangers__end_a_run(void **state)
 	static struct lone ways[WAYS];
 
 	(void)state;
-	for (unsigned i = 0; i < ARRAY_SIZE(changes); i++) {
+	for (unsigned i = 0; i < 2 * ARRAY_SIZE(changes); i++) {
 		for (int way = 0; way < WAYS; way++)
-			shoot(&ways[way], way == SHORT, changes[i]);
+			shoot(&ways[way], way == SHORT, i % 2 ? OP_SEND_ONLY : OP_WRITE_ONLY,
+				changes[i / 2]);
+		same_lone(&ways[LONG], &ways[SHORT]);
+		for (int way = 0; way < WAYS; way++)
+			lone_fini(&ways[way]);
+	}
+}
+
+/* Receives of which not each takes a SEND of eight bytes. */
+enum receive {
+	GOOD,
+	TOO_SHORT, /* RSP-20 */
+	OF_TWO_PARTS,
+	OF_NO_PART,
+	OF_TOO_MANY,
+	OF_ONE_TOO_MANY, /* for a queue without SGEs */
+	WITH_NO_KEY,	 /* RSP-21 */
+	READ_ONLY,
+	BEYOND_ITS_REGION,
+	NOT_POSTED, /* RSP-15 */
+	RECEIVES
+};
+
+#define RQ_DEPTH 8u
+
+static void post_receive(struct lone *l, unsigned i, enum receive kind)
+{
+	struct abi_sge sge[2] = {
+		app_sge(l->mr, 1024 + 64 * i, 64), app_sge(l->mr, 8192 + 64 * i, 64)};
+	struct abi_recv_wqe raw = {
+		.ctl = ABI_WQE_CTL(0, kind == OF_TOO_MANY ? 200 : 1, 0), .sge = {sge[0]}};
+
+	if (kind == TOO_SHORT)
+		sge[0].length = 7;
+	if (kind == OF_TWO_PARTS)
+		sge[0].length = 5;
+	if (kind == WITH_NO_KEY)
+		sge[0].lkey ^= 1;
+	if (kind == READ_ONLY)
+		sge[0] = app_sge(app_mr(&l->app, 64, 0), 0, 64);
+	if (kind == BEYOND_ITS_REGION)
+		sge[0].addr = app_va(l->mr, LONE_MEM - 4);
+	if (kind == OF_TOO_MANY || kind == OF_ONE_TOO_MANY)
+		app_post_recv_raw(l->qp, &raw, sizeof(raw));
+	else if (kind != NOT_POSTED)
+		app_post_recv(l->qp, i, sge, kind == OF_NO_PART ? 0 : kind == OF_TWO_PARTS ? 2 : 1);
+}
+
+/* A QP that has received SENDs without payload, so that each entry of its queue has been used. */
+static void use_receives(struct lone *l, bool on, enum receive kind, uint32_t room)
+{
+	lone_init(l);
+	l->cq_depth = room;
+	l->spec.rq_depth = RQ_DEPTH;
+	if (kind == OF_ONE_TOO_MANY)
+		l->spec.max_sge = 0;
+	lone_start(l);
+	core_fast_paths(&l->host->core, on);
+	for (unsigned i = 0; i < RQ_DEPTH; i++) {
+		post_receive(l, i, l->spec.max_sge ? GOOD : OF_NO_PART);
+		lone_rx(l, &(struct shot){.opcode = OP_SEND_ONLY, .psn = RQ_PSN + i});
+		lone_cqes(l);
+	}
+}
+
+/* Gives a burst of SENDs to a QP whose receives from the third on are of @p kind, and whose CQ has
+ * room for @p room completions. */
+static void send_burst(struct lone *l, bool on, enum receive kind, uint32_t room)
+{
+	static const uint8_t bytes[8] = "payload";
+	struct shot s[SHOTS];
+
+	use_receives(l, on, kind, room);
+	for (unsigned i = 0; i < SHOTS; i++) {
+		post_receive(l, i, i > 1 || kind == OF_ONE_TOO_MANY ? kind : GOOD);
+		s[i] = (struct shot){.opcode = OP_SEND_ONLY,
+			.psn = RQ_PSN + RQ_DEPTH + i,
+			.ackreq = i % 2,
+			.se = i == 1,
+			.payload = bytes,
+			.len = sizeof(bytes)};
+	}
+	lone_rx_burst(l, s, SHOTS);
+}
+
+/* Also CQ-01: a CQ that is full in the middle of a run. */
+static void receives__end_a_run(void **state)
+{
+	static const uint32_t rooms[] = {1024, 4};
+	static struct lone ways[WAYS];
+
+	(void)state;
+	for (unsigned i = 0; i < RECEIVES * ARRAY_SIZE(rooms); i++) {
+		for (int way = 0; way < WAYS; way++)
+			send_burst(&ways[way], way == SHORT, (enum receive)(i / 2), rooms[i % 2]);
 		same_lone(&ways[LONG], &ways[SHORT]);
 		for (int way = 0; way < WAYS; way++)
 			lone_fini(&ways[way]);
@@ -576,45 +678,63 @@ static void open_requests__are_no_run(void **state)
 	}
 }
 
-/* RSP-21: memory that is not there, under the third of a run. */
+/* RSP-21, RSP-31: memory that is not there, under the third of a run. */
+static void shoot_at_a_hole(struct lone *l, bool on, uint8_t opcode)
+{
+	struct shot s[SHOTS];
+	struct mr *mr;
+
+	lone_init(l);
+	lone_start(l);
+	core_fast_paths(&l->host->core, on);
+	mr = hole_open(l->host, APP_PD);
+	for (unsigned i = 0; i <= SHOTS; i++) {
+		uint64_t va = mr->iova + (i == 3 ? HOLE_PAGE : 64 * i);
+		struct abi_sge sge = {.addr = va, .length = 64, .lkey = mr->key};
+		struct shot one = {.opcode = opcode,
+			.psn = RQ_PSN + i,
+			.ackreq = true,
+			.va = va,
+			.rkey = mr->key,
+			.dma_len = 8,
+			.len = 8};
+
+		app_post_recv(l->qp, i, &sge, 1);
+		if (i)
+			s[i - 1] = one;
+		else
+			lone_rx(l, &one);
+	}
+	lone_rx_burst(l, s, SHOTS);
+	assert_int_equal(l->host->core.count.access_faults, 1);
+	assert_int_equal(l->qp->qp->state, ABI_QPS_ERR);
+}
+
 static void fault__ends_a_run(void **state)
 {
+	static const uint8_t opcodes[] = {OP_WRITE_ONLY, OP_SEND_ONLY};
 	static struct lone l;
-	struct shot s[SHOTS];
-	char sent[WAYS][sizeof(l.log)];
+	char sent[WAYS][sizeof(l.log)], done[WAYS][sizeof(l.log)];
 
 	(void)state;
-	for (int way = 0; way < WAYS; way++) {
-		struct mr *mr;
+	for (unsigned i = 0; i < ARRAY_SIZE(opcodes); i++) {
+		bool send = opcodes[i] == OP_SEND_ONLY;
 
-		lone_init(&l);
-		lone_start(&l);
-		core_fast_paths(&l.host->core, way == SHORT);
-		mr = hole_open(l.host, APP_PD);
-		for (unsigned i = 0; i <= SHOTS; i++) {
-			struct shot one = {.opcode = OP_WRITE_ONLY,
-				.psn = RQ_PSN + i,
-				.ackreq = true,
-				.va = mr->iova + (i == 3 ? HOLE_PAGE : 64 * i),
-				.rkey = mr->key,
-				.dma_len = 8,
-				.len = 8};
-
-			if (i)
-				s[i - 1] = one;
-			else
-				lone_rx(&l, &one);
+		for (int way = 0; way < WAYS; way++) {
+			shoot_at_a_hole(&l, way == SHORT, opcodes[i]);
+			strcpy(sent[way], lone_tx(&l));
+			strcpy(done[way], lone_cqes(&l));
+			assert_int_equal(l.host->core.count.rx_write_requests, send ? 0 : 3);
+			assert_int_equal(l.host->core.count.rx_send_requests, send ? 3 : 0);
+			assert_int_equal(app_event_count(&l.app, ABI_EVENT_QP_FATAL), send ? 0 : 1);
+			assert_int_equal(l.qp->qp->why.error.cause,
+				send ? CAUSE_RECV_FAULT : CAUSE_WRITE_FAULT);
+			hole_close(l.host);
+			lone_fini(&l);
 		}
-		lone_rx_burst(&l, s, SHOTS);
-		strcpy(sent[way], lone_tx(&l));
-		assert_int_equal(l.host->core.count.access_faults, 1);
-		assert_int_equal(l.host->core.count.rx_write_requests, 3);
-		assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
-		assert_int_equal(app_event_count(&l.app, ABI_EVENT_QP_FATAL), 1);
-		hole_close(l.host);
-		lone_fini(&l);
+		assert_string_equal(sent[LONG], sent[SHORT]);
+		assert_string_equal(done[LONG], done[SHORT]);
 	}
-	assert_string_equal(sent[LONG], sent[SHORT]);
 }
 
 int main(void)
@@ -622,6 +742,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(any_work__is_the_same),
 		cmocka_unit_test(strangers__end_a_run),
+		cmocka_unit_test(receives__end_a_run),
 		cmocka_unit_test(open_requests__are_no_run),
 		cmocka_unit_test(fault__ends_a_run),
 	};
