@@ -114,15 +114,17 @@ static void count(struct answers *a, const struct rte_mbuf *m)
 		a->others++;
 }
 
-static unsigned receive(struct answers *a)
+/* @return whether there were answers. */
+static bool receive(struct answers *a)
 {
 	struct rte_mbuf *m[BURST];
 	unsigned n = rte_eth_rx_burst(PORT, 0, m, BURST);
+	uint64_t others = a->others;
 
 	for (unsigned i = 0; i < n; i++)
 		count(a, m[i]);
 	rte_pktmbuf_free_bulk(m, n);
-	return n;
+	return a->others - others < n;
 }
 
 /* Sends a burst starting with frame @p first. @return how many. */
@@ -180,8 +182,8 @@ static uint64_t send_all(
 	return sent;
 }
 
-/* Keep the port while answers arrive, or until the caller has seen all: some ports lose unread
- * frames when they close. */
+/* Keeps the port while answers arrive, or until the caller has seen all: some ports lose unread
+ * frames when they close. Frames that are no answers may come for ever. */
 static void linger(const struct plan *p, struct answers *a)
 {
 	uint64_t quiet = rte_get_timer_hz() / 1000 * QUIET_MS;
