@@ -25,7 +25,8 @@
  *     local_arrived         ud.c
  *     events, troubled      event.c
  *
- * `cqes` of comp and resp is event.c's.
+ * `cqes` of comp and resp goes with each CQE: complete.h, completer_run.c, responder_run.c,
+ * direct_run.c. `sq.next` is the requester's, `rq.next` the responder's (recv.c, responder_run.c).
  */
 #ifndef QP_H
 #define QP_H

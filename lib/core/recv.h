@@ -43,7 +43,7 @@ uint32_t recv_max_sge(const struct core *c, const struct qp *qp);
 uint8_t recv_place(struct core *c, struct qp *qp, const struct pkt *pkt);
 
 /** The region of @p lkey faulted under a SEND that took the receive WQE @p wr_id (responder_run.c):
- *  makes that WQE the one in use, whose failure follows. */
+ *  makes that WQE, of which the failure needs no more than its number, the one in use. */
 void recv_fault(struct core *c, struct qp *qp, uint64_t wr_id, uint32_t lkey);
 
 /** Places @p len bytes from @p data as resp.wqe says, at offset @p off of the message.

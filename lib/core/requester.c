@@ -705,8 +705,8 @@ unsigned requester_tx(struct core *c, struct qp *qp, struct txd out[], unsigned 
 	got = requester_run(c, qp, out, n, now);
 	while (got < n && requester_next(c, qp, &out[got], now)) {
 		got++;
-		/* A READ that had to wait for others is in front of a run. */
-		if (qp->req.cur == qp->req.fetched)
+		/* A READ that had to wait for others may be in front of a run. */
+		if (qp->req.cur == qp->req.fetched && wqe_is_read(qp_wqe(qp, qp->req.cur - 1)))
 			got += requester_run(c, qp, &out[got], n - got, now);
 	}
 	return got;

@@ -181,6 +181,15 @@ static ALWAYS_INLINE unsigned run(
 	return got;
 }
 
+/* Whether the entry that ended a run is a READ. */
+static bool next_is_read(const struct qp *qp)
+{
+	uint32_t ctl =
+		atomic_load_explicit((_Atomic uint32_t *)ring_slot(&qp->sq), memory_order_relaxed);
+
+	return (ctl & ~READ_FREE) == READ;
+}
+
 /* No more READs are outstanding than the peer keeps (REQ-08). */
 static NOINLINE unsigned read_run(
 	struct core *c, struct qp *qp, struct txd out[], unsigned room, uint64_t now)
@@ -197,7 +206,7 @@ unsigned requester_run(struct core *c, struct qp *qp, struct txd out[], unsigned
 	unsigned room = run_room(c, qp, n);
 	unsigned got = run(c, qp, out, room, now, false);
 
-	if (!got && room && ring_ready(&qp->sq))
+	if (!got && room && next_is_read(qp))
 		got = read_run(c, qp, out, room, now);
 	return got;
 }

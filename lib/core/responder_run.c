@@ -49,12 +49,11 @@ static bool is_ready(const struct qp *qp)
 	       pkey_match(qp->pkey, qp->pkey); /* VAL-08 */
 }
 
-/* Whether SENDs take their receive WQEs from a queue of its own, which holds SGEs, and complete
- * without an error of the CQ. */
+/* Whether SENDs take their receive WQEs from a queue of its own, which holds SGEs; not the one that
+ * direct.c has taken; and complete without an error of the CQ (CQ-01). */
 static bool has_receives(const struct qp *qp)
 {
-	return qp->rq.depth && qp->rq.max_sge && !qp->resp.have_wqe && !qp->traced &&
-	       !qp->recv_lane->overflow;
+	return qp->rq.depth && qp->rq.max_sge && !qp->resp.have_wqe && !qp->recv_lane->overflow;
 }
 
 /* Whether @p pkt has the addresses of @p qp's peer (VAL-12, SEC-03), is for its port's MAC (ETH-10)
@@ -77,8 +76,8 @@ static ALWAYS_INLINE bool follows(
 		return false;
 	if (p->expected != &qp->expect && (p->dest_qp != qp->qpn || !is_from_peer(c, qp, p)))
 		return false;
-	if (unlikely(np_is_marked(p) || p->named))
-		return false; /* CNP-01: the notification point sees it */
+	if (unlikely(np_is_marked(p) || p->named)) /* CNP-01; its payload may be gone */
+		return false;
 	return p->payload_len && packet_length_ok(qp, p); /* RSP-09, RSP-12 */
 }
 
@@ -103,7 +102,7 @@ static ALWAYS_INLINE bool aim_send(const struct core *c, const struct qp *qp, co
 	rq.next += run;
 	shared = (const volatile entry_part *)ring_slot(&rq);
 	if (!ring_ready(&rq))
-		return false; /* RSP-15 */
+		return false; /* RSP-16 */
 	e.part[0] = shared[0];
 	e.part[1] = shared[1];
 	if (ABI_WQE_COUNT(e.wqe.ctl) != 1 || e.wqe.sge[0].length < p->payload_len)
@@ -176,7 +175,7 @@ static void taken(struct qp *qp, unsigned n)
 	atomic_store_explicit(&rq->shared->consumer, rq->next, memory_order_release);
 }
 
-/* The last of @p n SENDs was @p last; their receives are complete. */
+/* The last of @p n SENDs was @p last, and their receives are complete: as recv.c leaves it. */
 static void received(struct core *c, struct qp *qp, const struct pkt *last, unsigned n)
 {
 	struct cq_lane *lane = qp->recv_lane;

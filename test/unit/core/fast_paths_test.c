@@ -15,6 +15,7 @@
 #include "pair.h"
 #include "qp.h"
 #include "random.h"
+#include "recv.h"
 #include "wqe.h"
 
 #define MEMORY 65536u
@@ -474,6 +475,15 @@ static void longer_than_it_is(struct lone *l, struct shot *s)
 	s->dma_len = 100;
 }
 
+static void longer_than_the_mtu(struct lone *l, struct shot *s)
+{
+	static const uint8_t bytes[4096 + 4];
+
+	s->payload = bytes;
+	s->len = l->attr.path_mtu + 4;
+	s->dma_len = s->len;
+}
+
 static void empty(struct lone *l, struct shot *s)
 {
 	(void)l;
@@ -535,8 +545,8 @@ static void strangers__end_a_run(void **state)
 {
 	static void (*const changes[])(struct lone *, struct shot *) = {to_another_mac,
 		from_another_host, of_another_partition, of_a_limited_member, to_another_qp,
-		to_a_neighbour, longer_than_it_is, empty, with_another_key, to_where_it_must_not,
-		broken, by_a_queue, congested};
+		to_a_neighbour, longer_than_it_is, longer_than_the_mtu, empty, with_another_key,
+		to_where_it_must_not, broken, by_a_queue, congested};
 	static struct lone ways[WAYS];
 
 	(void)state;
@@ -561,7 +571,9 @@ enum receive {
 	WITH_NO_KEY,	 /* RSP-21 */
 	READ_ONLY,
 	BEYOND_ITS_REGION,
-	NOT_POSTED, /* RSP-15 */
+	NOT_POSTED, /* RSP-16 */
+	TAKEN,	    /* of which direct.c has taken the first */
+	LOST,	    /* a completion, by another QP of the CQ (CQ-01) */
 	RECEIVES
 };
 
@@ -624,6 +636,10 @@ static void send_burst(struct lone *l, bool on, enum receive kind, uint32_t room
 			.payload = bytes,
 			.len = sizeof(bytes)};
 	}
+	if (kind == TAKEN)
+		assert_true(recv_wqe_take(&l->host->core, l->qp->qp));
+	if (kind == LOST)
+		l->qp->qp->recv_lane->overflow = true;
 	lone_rx_burst(l, s, SHOTS);
 }
 
@@ -678,7 +694,7 @@ static void open_requests__are_no_run(void **state)
 	}
 }
 
-/* RSP-21, RSP-31: memory that is not there, under the third of a run. */
+/* RSP-21, EVT-03: memory that is not there, under the third of a run. */
 static void shoot_at_a_hole(struct lone *l, bool on, uint8_t opcode)
 {
 	struct shot s[SHOTS];
