@@ -18,6 +18,7 @@ STRANGER, MAC = '192.168.77.9', bytes.fromhex('020000000009')
 DEV, PORT_OF_BRIDGE = 'stranger0', 'stranger-br'
 ARP, IPV4 = 0x0806, 0x0800
 REQ, MRA, REJ, REP, RTU, DREQ, DREP, SIDR_REQ, SIDR_REP, LAP, APR = range(0x10, 0x1B)
+DEST_QP = slice(47, 50)
 MAD_AT = 14 + HEADERS
 MAD_HEAD = 24
 TCP, UDP = 0x106, 0x111
@@ -239,10 +240,12 @@ class Stranger:
         raise Disturbed(f'{address} does not answer for itself')
 
     def mad(self, address):
-        """The next frame with a MAD from @address, or None after a while."""
+        """The next frame with a MAD from @address, or None after a while. What queue pairs of an earlier case still send
+        is none: a MAD is to QP1."""
         frame = self.frame()
         if frame and len(frame) >= MAD_AT + MAD_LEN and frame[26:30] == socket.inet_aton(address) and \
-                frame[23] == socket.IPPROTO_UDP and frame[36:38] == struct.pack('!H', ROCE_PORT):
+                frame[23] == socket.IPPROTO_UDP and frame[36:38] == struct.pack('!H', ROCE_PORT) and \
+                frame[DEST_QP] == b'\0\0\1':
             return frame
         return None
 
