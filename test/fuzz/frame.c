@@ -11,6 +11,7 @@
 #include "frame.h"
 #include "opcode.h"
 #include "icrc.h"
+#include "input.h"
 #include "oracle.h"
 #include "random.h"
 #include "target.h"
@@ -19,19 +20,6 @@
 #define TRAILER_MAX 64u
 
 /* --- helpers -------------------------------------------------------------------------- */
-
-/* A copy in a block of its own, and @p more bytes after it: one byte too far is a report of
- * AddressSanitizer. */
-static uint8_t *copy_of(const uint8_t *frame, size_t len, size_t more, uint8_t filler)
-{
-	uint8_t *copy = malloc(len + more ? len + more : 1);
-
-	MUST(copy);
-	if (len)
-		memcpy(copy, frame, len);
-	memset(copy + len, filler, more);
-	return copy;
-}
 
 static enum drop parse(struct pkt *p, const uint8_t *frame, size_t len)
 {

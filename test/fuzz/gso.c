@@ -11,6 +11,7 @@
 #include "gso/run.h"
 #include "gso/trial.h"
 #include "headers.h"
+#include "input.h"
 #include "oracle.h"
 #include "path.h"
 #include "path_write.h"
@@ -24,32 +25,6 @@ enum {
 
 #define PAYLOAD_MAX 4096u
 
-struct input {
-	const uint8_t *at;
-	size_t left;
-};
-
-/* 0 at the end. */
-static uint32_t take(struct input *in, unsigned bytes)
-{
-	uint32_t v = 0;
-
-	for (; bytes && in->left; bytes--, in->left--)
-		v = v << 8 | *in->at++;
-	return v;
-}
-
-/* In a block of its own: one byte too far is a report of AddressSanitizer. */
-static uint8_t *copy_of(const uint8_t *frame, size_t len)
-{
-	uint8_t *copy = malloc(len ? len : 1);
-
-	MUST(copy);
-	if (len)
-		memcpy(copy, frame, len);
-	return copy;
-}
-
 /* --- what holds for every frame ------------------------------------------------------------ */
 
 /* It goes back to where the trial came from, is one, and gets no answer itself. */
@@ -57,7 +32,7 @@ static void check_answer(const uint8_t *trial, uint32_t len, uint64_t cookie)
 {
 	uint8_t room[GSO_TRIAL_MAX];
 	uint32_t answer_len = gso_trial_answer(room, trial);
-	uint8_t *answer = copy_of(room, answer_len);
+	uint8_t *answer = copy_of(room, answer_len, 0, 0);
 	bool ip4 = get_be16(answer + ETH_TYPE) == ETHERTYPE_IPV4;
 	size_t src = ETH_HLEN + (ip4 ? IP4_SRC : IP6_SRC),
 	       dst = ETH_HLEN + (ip4 ? IP4_DST : IP6_DST);
@@ -76,7 +51,7 @@ static void check_answer(const uint8_t *trial, uint32_t len, uint64_t cookie)
  * looks at. */
 static enum gso_trial_kind read_one(const uint8_t *frame, size_t len, uint64_t *cookie)
 {
-	uint8_t *copy = copy_of(frame, len);
+	uint8_t *copy = copy_of(frame, len, 0, 0);
 	enum gso_trial_kind kind = gso_trial_read(copy, (uint32_t)len, cookie);
 	struct pkt p;
 
@@ -151,7 +126,7 @@ static void check_parts(struct gso_split *s, const uint8_t *frame, uint32_t len,
 
 static void check_split(const uint8_t *frame, size_t len, struct input *in)
 {
-	uint8_t *copy = copy_of(frame, len);
+	uint8_t *copy = copy_of(frame, len, 0, 0);
 	uint16_t size = (uint16_t)take(in, 2);
 	uint32_t room = take(in, 2);
 	struct gso_split s;
@@ -184,19 +159,6 @@ static uint32_t write_frame(uint8_t *frame, unsigned flags, uint16_t rest, struc
 	for (uint16_t i = 0; i < rest; i++)
 		bth[i] = (uint8_t)(i / 16 + i);
 	return (uint32_t)(bth - frame) + rest;
-}
-
-/* @return whether there were any. */
-static bool flip_bits(uint8_t *frame, size_t len, struct input *in)
-{
-	bool any = in->left;
-
-	while (in->left) {
-		size_t bit = take(in, 2) % (8 * len);
-
-		frame[bit / 8] ^= (uint8_t)(1u << bit % 8);
-	}
-	return any;
 }
 
 /* A part of a trial, or its answer, is read as what it is. */

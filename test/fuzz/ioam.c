@@ -11,6 +11,7 @@
 #include "frame.h"
 #include "headers.h"
 #include "icrc.h"
+#include "input.h"
 #include "ioam.h"
 #include "opcode.h"
 #include "oracle.h"
@@ -27,21 +28,6 @@ enum {
 #define PAYLOAD_MAX 256u
 #define FRAME_ROOM  (2 * IOAM_LEN + PAYLOAD_MAX + 256)
 #define PADDING	    7u
-
-struct input {
-	const uint8_t *at;
-	size_t left;
-};
-
-/* 0 at the end. */
-static uint32_t take(struct input *in, unsigned bytes)
-{
-	uint32_t v = 0;
-
-	for (; bytes && in->left; bytes--, in->left--)
-		v = v << 8 | *in->at++;
-	return v;
-}
 
 /* --- what holds for every frame ------------------------------------------------------------ */
 
@@ -132,15 +118,6 @@ static size_t write_plain(uint8_t *frame, unsigned flags, struct input *in)
 	p.payload_len = op->payload ? (uint16_t)take(in, 1) : 0;
 	memset(payload, 0x5A, sizeof(payload));
 	return packet_write(frame, &path, &p, payload);
-}
-
-static void flip_bits(uint8_t *frame, size_t len, struct input *in)
-{
-	while (in->left) {
-		size_t bit = take(in, 2) % (8 * len);
-
-		frame[bit / 8] ^= (uint8_t)(1u << bit % 8);
-	}
 }
 
 /* Nothing that is put in is lost, and the packet is the same afterwards. */
