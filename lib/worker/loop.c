@@ -3,7 +3,6 @@
 #include "core.h"
 #include "worker_impl.h"
 
-#define PAUSE_NS 1000000u
 /* More packets than any receive queue holds. */
 #define QUEUE_MAX 8192u
 
@@ -31,9 +30,10 @@ static void read_clock(struct worker *w)
 {
 	uint64_t now = clock_at(&w->clock, rte_rdtsc());
 
-	if (now - w->now > PAUSE_NS) {
+	if (now - w->now > WORKER_PAUSE_NS) {
 		w->stats.pauses++;
 		core_resumed(&w->core, w->now, now);
+		tx_resumed(w, now - w->now);
 	}
 	w->now = now;
 }

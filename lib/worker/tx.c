@@ -10,7 +10,8 @@
 /* A port that accepts no packet for this long (a memif whose peer has ended) no longer holds up its
  * QPs: its packets are lost, as on a wire, until it accepts one again. Longer than the pause of a
  * peer on a busy machine, tens of milliseconds: with 5 ms a tenth of all packets was lost there.
- * QPs of other ports do not wait for it at all. */
+ * QPs of other ports do not wait for it at all. A pause of this worker counts as WORKER_PAUSE_NS:
+ * nobody looked meanwhile. */
 #define STALL_NS 100000000u
 
 static void lay_out(struct worker *w, uint32_t from, uint32_t n)
@@ -110,6 +111,13 @@ static bool flush_port(struct worker *w, struct worker_port *p)
 	p->sent = 0;
 	p->count = 0;
 	return true;
+}
+
+void tx_resumed(struct worker *w, uint64_t pause)
+{
+	for (uint32_t i = 0; i < w->nports; i++)
+		if (w->port[i].stalled)
+			w->port[i].stalled += pause - WORKER_PAUSE_NS;
 }
 
 /* @return the egresses of the ports for which nothing waits: each can take a burst. */

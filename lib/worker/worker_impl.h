@@ -19,6 +19,9 @@
 #define SHUT_CLOSED (1u << 0) /**< between port_close_live() and port_use_live() */
 #define SHUT_DOWN   (1u << 1) /**< port_set_down(): nothing is received or sent */
 
+/** A longer time between two rounds is a pause of the worker, in which it did nothing. */
+#define WORKER_PAUSE_NS 1000000u
+
 /** A port as one worker uses it. The first part is set by port_open() and port_wakes(), the rest
  *  is tx.c's. */
 struct worker_port {
@@ -34,7 +37,7 @@ struct worker_port {
 	/* packets that the port has not accepted yet: at most one burst */
 	uint16_t sent;
 	uint16_t count;
-	uint64_t stalled; /* since when the port has accepted nothing; 0: it does */
+	uint64_t stalled; /* since when the port has accepted nothing, less pauses; 0: it does */
 	struct rte_mbuf *backlog[BURST];
 };
 
@@ -202,6 +205,11 @@ unsigned rx_poll(struct worker *w, bool *drained);
 /** Takes frames of the kernel, lets the core build one burst, and sends both, on ports without a
  * backlog. @return their number. */
 unsigned tx_poll(struct worker *w);
+
+/** This worker did nothing for @p pause nanoseconds, more than WORKER_PAUSE_NS, in which a port can
+ * have had room without being offered a packet: they do not count as time in which it accepted
+ * none. */
+void tx_resumed(struct worker *w, uint64_t pause);
 
 /** Takes the @p n received buffers @p m, which nobody needs any more: as empty ones while the stock
  * has room, which saves two accesses to the pool each; the others are returned to the pool. */

@@ -358,9 +358,12 @@ static void memfd_shared(void)
 
 static void dev_shm(void)
 {
-	int fd = shm_open("/roci-memory-test", O_RDWR | O_CREAT, 0600);
+	char name[64];
 	uint8_t *p, *q;
+	int fd;
 
+	snprintf(name, sizeof(name), "/roci-memory-%d", (int)getpid()); /* tests run in parallel */
+	fd = shm_open(name, O_RDWR | O_CREAT, 0600);
 	if (fd < 0 || ftruncate(fd, 8 * PAGE))
 		err(1, "shm_open");
 	p = mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -369,7 +372,7 @@ static void dev_shm(void)
 	shared(p, q, 8 * PAGE);
 	munmap(p, 8 * PAGE);
 	munmap(q, 8 * PAGE);
-	shm_unlink("/roci-memory-test");
+	shm_unlink(name);
 }
 
 /* Without CAP_CHECKPOINT_RESTORE nobody can open what has neither descriptor nor path. */

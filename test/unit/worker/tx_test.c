@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 #include <cmocka.h>
 #include <rte_cycles.h>
 #include "eal_test.h"
@@ -256,6 +257,34 @@ static void tx_poll__port_that_takes_nothing_does_not_block_for_ever(void **stat
 	assert_int_equal(rig_free_buffers(h->w), h->all_buffers);
 }
 
+/* Nobody looked meanwhile whether the port has room: it counts as a moment. */
+static void tx_poll__own_pause_is_not_the_ports(void **state)
+{
+	struct hand *h = *state;
+	const struct timespec pause = {.tv_nsec = 150000000};
+	uint64_t dropped, since;
+
+	h->w->port[1].rx = false;
+	worker_begin(h->w);
+	fill_ring(h);
+	rig_write(&h->a, &h->b, 1024);
+	worker_round(h->w);
+	nanosleep(&pause, NULL);
+	worker_round(h->w);
+	dropped = h->w->stats.tx_stalled;
+	since = h->w->port[0].stalled;
+	tx_resumed(h->w, 5 * WORKER_PAUSE_NS);
+	since = h->w->port[0].stalled - since;
+	drain(h);
+	worker_round(h->w);
+	worker_end(h->w);
+	assert_int_equal(dropped, 0);
+	assert_int_equal(since, 4 * WORKER_PAUSE_NS);
+	assert_int_equal(h->w->port[0].stalled, 0);
+	assert_int_equal(drain(h), 1);
+	assert_int_equal(rig_free_buffers(h->w), h->all_buffers);
+}
+
 /* A peer that takes a packet now and then holds a burst, and delays nobody who sends by another
  * port: each message of theirs leaves in the round in which it was posted. */
 static void tx_poll__slow_port_holds_up_no_other(void **state)
@@ -304,6 +333,7 @@ int main(void)
 		WITH_HAND(tx_poll__timeout_begins_with_the_packet),
 		WITH_HAND(tx_poll__backlog_goes_first_and_nothing_is_lost),
 		WITH_HAND(tx_poll__port_that_takes_nothing_does_not_block_for_ever),
+		WITH_HAND(tx_poll__own_pause_is_not_the_ports),
 		WITH_HAND(tx_poll__slow_port_holds_up_no_other),
 		WITH_HAND(tx_poll__no_buffers_is_counted_and_survived),
 		WITH_HAND(tx_restock__spares_the_pool),
