@@ -43,6 +43,8 @@ void window_on_ack(struct window *w, uint32_t packets)
 		w->credit -= WINDOW_MIN;
 		w->grown++;
 	}
+	if (w->grown >= w->max) /* as if each packet had been acknowledged by itself */
+		w->credit = 0;
 	settle(w);
 }
 

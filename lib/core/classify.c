@@ -375,13 +375,29 @@ static void prefetch_target(const struct core *c, const struct qp *qp, const str
 		__builtin_prefetch(ptr + CACHE_LINE, 1);
 }
 
-/* Whether responder_run() may handle the packets @p pkts. */
+/* Whether packets with this opcode go in runs. */
+static ALWAYS_INLINE bool has_runs(const struct opcode *op)
+{
+	const uint32_t codes = 1u << OP_SEND_ONLY | 1u << OP_WRITE_ONLY | 1u << OP_READ_REQUEST |
+			       1u << OP_READ_RESP_ONLY;
+
+	return op->code < 32 && codes >> op->code & 1;
+}
+
+/* Whether the packets @p pkts may be a run. */
 static ALWAYS_INLINE bool may_run(
 	const struct core *c, struct qp *const qp[], const struct pkt pkts[], unsigned n)
 {
-	return n > 1 && pkts[0].op == pkts[1].op &&
-	       (pkts[0].op->code == OP_WRITE_ONLY || pkts[0].op->code == OP_SEND_ONLY) && qp[0] &&
+	return n > 1 && pkts[0].op == pkts[1].op && has_runs(pkts[0].op) && qp[0] &&
 	       qp[0] == qp[1] && c->fast_paths && qp_owner(qp[0]) == c->cfg.worker;
+}
+
+/* @return how many packets of @p pkts were received as a run. */
+static ALWAYS_INLINE unsigned rx_run(
+	struct core *c, struct qp *qp, const struct pkt pkts[], unsigned n, uint64_t now)
+{
+	return pkts->op->response ? completer_run_reads(c, qp, pkts, n, now)
+				  : responder_run(c, qp, pkts, n, now);
 }
 
 static ALWAYS_INLINE void rx_burst(
@@ -398,7 +414,7 @@ static ALWAYS_INLINE void rx_burst(
 		enum drop why;
 
 		if (may_run(c, &qp[i], &pkts[i], n - i)) {
-			unsigned run = responder_run(c, qp[i], &pkts[i], n - i, now);
+			unsigned run = rx_run(c, qp[i], &pkts[i], n - i, now);
 
 			memset(&verdict[i], DROP_NONE, run * sizeof(verdict[0]));
 			i += run;

@@ -372,6 +372,11 @@ static void progress_by(
 	completer_settle(c, qp, now);
 }
 
+void completer_progress(struct core *c, struct qp *qp, unsigned n, uint64_t now)
+{
+	progress_by(c, qp, n, n, now);
+}
+
 /* After una moved from @p old, and not into the responses to a READ. */
 static void progress(struct core *c, struct qp *qp, uint32_t old, uint64_t now)
 {
@@ -595,6 +600,12 @@ static ALWAYS_INLINE enum drop read_accept(
 		complete_head(c, qp, ABI_WC_SUCCESS, 0, now);
 	progress_by(c, qp, 1, pkt->psn == end, now);
 	return DROP_NONE;
+}
+
+void completer_read_fault(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
+{
+	scatter_fault(c, qp, wqe_sge(qp_wqe(qp, qp->comp.head))->lkey);
+	fail_head(c, qp, ABI_WC_LOC_PROT_ERR, pkt->syndrome, now);
 }
 
 /* --- responses to ATOMIC, FLUSH, ATOMIC WRITE ------------------------------------------- */

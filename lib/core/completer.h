@@ -68,4 +68,17 @@ void completer_fetched(struct core *c, struct qp *qp, uint64_t orig, uint64_t no
  *  completer_run.c. */
 void completer_run(struct core *c, struct qp *qp, uint32_t psn);
 
+/** Receives the first of the @p n (BURST at most) packets @p pkt, the first of which is for @p qp,
+ * as long as each is the only response of the next READ, which just succeeds: completer_run.c.
+ *  @return how many; none is dropped. */
+unsigned completer_run_reads(
+	struct core *c, struct qp *qp, const struct pkt *pkt, unsigned n, uint64_t now);
+
+/** Memory of the oldest WQE, a READ of one SGE, faulted under the payload of @p pkt, its response.
+ */
+void completer_read_fault(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now);
+
+/** The oldest @p n requests, of one packet each, are complete, and una has moved. */
+void completer_progress(struct core *c, struct qp *qp, unsigned n, uint64_t now);
+
 #endif

@@ -17,8 +17,8 @@ struct txd;
 enum drop responder_rx(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now);
 
 /** Receives the first of the @p n (BURST at most) packets @p pkt, the first of which is for @p qp,
- * as long as they are plain WRITEs, or plain SENDs, in sequence: responder_run.c.  @return how
- * many; none is dropped. */
+ * as long as they are plain WRITEs, plain SENDs, or READs, in sequence: responder_run.c.
+ *  @return how many; none is dropped. */
 unsigned responder_run(
 	struct core *c, struct qp *qp, const struct pkt *pkt, unsigned n, uint64_t now);
 

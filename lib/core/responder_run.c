@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The fast path of the responder: a run of RDMA WRITEs, or of SENDs, of one packet each, from the
- * peer of one QP and in sequence. Conditions common to all of them are checked once, their targets
- * are fetched together, and ePSN, MSN and the ACK that is owed move once. The packet that does not
- * pass all checks ends the run untouched: classify.c and responder.c decide about it, as if there
- * were no runs.
+ * The fast path of the responder: a run of RDMA WRITEs, or of SENDs, of one packet each, or of
+ * READs, from the peer of one QP and in sequence. Conditions common to all of them are checked
+ * once; the targets of WRITEs and SENDs are fetched together, and ePSN, MSN and the ACK that is
+ * owed move once. The packet that does not pass all checks ends the run untouched: classify.c and
+ * responder.c decide about it, as if there were no runs.
  */
-#include "classify.h"
 #include "core_memory.h"
 #include "cq.h"
-#include "from_peer.h"
 #include "icrc.h"
 #include "mr.h"
-#include "np.h"
 #include "packet_length.h"
 #include "qp_impl.h"
 #include "recv.h"
 #include "responder.h"
 #include "responder_impl.h"
+#include "run.h"
 #include "seq24.h"
 #include "uaccess.h"
 #include "wqe.h"
@@ -54,31 +52,6 @@ static bool is_ready(const struct qp *qp)
 static bool has_receives(const struct qp *qp)
 {
 	return qp->rq.depth && qp->rq.max_sge && !qp->resp.have_wqe && !qp->recv_lane->overflow;
-}
-
-/* Whether @p pkt has the addresses of @p qp's peer (VAL-12, SEC-03), is for its port's MAC (ETH-10)
- * and has the P_Key that is_ready() asked about (VAL-09). A frame to the MAC of a VLAN netdev is
- * left to classify.c. */
-static ALWAYS_INLINE bool is_from_peer(
-	const struct core *c, const struct qp *qp, const struct pkt *pkt)
-{
-	const struct port *port = &c->cfg.ports->port[pkt->port];
-	uint64_t mac = atomic_load_explicit(&port->mac, memory_order_relaxed);
-
-	return mac_word(pkt->dmac) == mac && qp_is_from_peer(qp, pkt) && pkt->pkey == qp->pkey;
-}
-
-/* Whether @p p is the next request of a run of @p run, whose opcode is @p code. */
-static ALWAYS_INLINE bool follows(
-	const struct core *c, const struct qp *qp, const struct pkt *p, unsigned run, uint8_t code)
-{
-	if (p->op->code != code || p->psn != seq24_add(qp->resp.epsn, run))
-		return false;
-	if (p->expected != &qp->expect && (p->dest_qp != qp->qpn || !is_from_peer(c, qp, p)))
-		return false;
-	if (unlikely(np_is_marked(p) || p->named)) /* CNP-01; its payload may be gone */
-		return false;
-	return p->payload_len && packet_length_ok(qp, p); /* RSP-09, RSP-12 */
 }
 
 /* RSP-11, RSP-13, RSP-14.  @return false when it must not be placed, or the key is a window's. */
@@ -123,7 +96,10 @@ static ALWAYS_INLINE unsigned plan(const struct core *c, const struct qp *qp,
 	for (run = 0; run < n; run++) {
 		const struct pkt *p = &pkt[run];
 
-		if (!follows(c, qp, p, run, send ? OP_SEND_ONLY : OP_WRITE_ONLY))
+		if (!run_has(c, qp, p, seq24_add(qp->resp.epsn, run),
+			    send ? OP_SEND_ONLY : OP_WRITE_ONLY))
+			break;
+		if (!p->payload_len || !packet_length_ok(qp, p)) /* RSP-12, RSP-09 */
 			break;
 		if (send ? !aim_send(c, qp, p, run, &t[run]) : !aim_write(c, qp, p, &t[run]))
 			break;
@@ -143,8 +119,7 @@ static void accept(struct core *c, struct qp *qp, const struct pkt pkt[], unsign
 
 	if (!n)
 		return;
-	c->count.port[pkt->port].rx_packets += n;
-	c->count.port[pkt->port].rx_bytes += bytes;
+	run_received(c, pkt, n, bytes);
 	r->epsn = seq24_add(r->epsn, n);
 	r->ack_psn = seq24_add(r->epsn, SEQ24_MASK);
 	r->msn = seq24_add(r->msn, n); /* RSP-25 */
@@ -262,6 +237,60 @@ static NOINLINE unsigned run_of_sends(
 	return has_receives(qp) ? place_run(c, qp, pkt, n, now, true) : 0;
 }
 
+/* --- READs ---------------------------------------------------------------------------- */
+
+/* RSP-10, RSP-13, RSP-14. A key that is a window's, or that nobody looks up because the READ is of
+ * zero bytes (RSP-12), is left to responder.c. */
+static ALWAYS_INLINE bool may_read(const struct core *c, const struct qp *qp, const struct pkt *p)
+{
+	uint8_t *at;
+
+	return p->dma_len <= MSG_LEN_MAX &&
+	       mr_resolve(c->cfg.mrs, p->rkey, qp->pd, ABI_ACCESS_REMOTE_READ, p->va, p->dma_len,
+		       &at) == MR_OK;
+}
+
+/* @return how many READs may wait for their responses besides those that do (RSP-30). Responses to
+ * duplicates that must give way are left to responder.c. */
+static unsigned reads_room(struct qp *qp)
+{
+	struct qp_resp *r = &qp->resp;
+	unsigned most = qp->attr.max_dest_rd_atomic;
+	unsigned waiting, free;
+
+	responder_pending(r);
+	waiting = r->res_head - r->res_done;
+	free = RD_ATOMIC_MAX - (r->res_head - r->res_next);
+	if (waiting >= most)
+		return 0;
+	return most - waiting < free ? most - waiting : free;
+}
+
+static NOINLINE unsigned run_of_reads(
+	struct core *c, struct qp *qp, const struct pkt pkt[], unsigned n)
+{
+	unsigned room = reads_room(qp);
+	uint64_t bytes = 0;
+	unsigned done;
+
+	for (done = 0; done < n && done < room; done++) {
+		const struct pkt *p = &pkt[done];
+
+		if (!run_has(c, qp, p, qp->resp.epsn, OP_READ_REQUEST) || !may_read(c, qp, p))
+			break;
+		if (unlikely(!icrc_check(c->cfg.icrc, p))) /* VAL-01 */
+			break;
+		observe_queue(qp, p->queue);
+		res_new(c, qp, p, qp_packets(qp, p->dma_len), p->dma_len);
+		bytes += p->icrc_off + (uint64_t)ICRC_LEN;
+	}
+	run_received(c, pkt, done, bytes);
+	c->count.rx_read_requests += done;
+	return done;
+}
+
+/* --- any run -------------------------------------------------------------------------- */
+
 /* Flattened: otherwise gcc calls mr_resolve() for each WRITE. */
 __attribute__((flatten)) unsigned responder_run(
 	struct core *c, struct qp *qp, const struct pkt pkt[], unsigned n, uint64_t now)
@@ -270,6 +299,10 @@ __attribute__((flatten)) unsigned responder_run(
 		return 0;
 	if (pkt->op->code == OP_SEND_ONLY)
 		return run_of_sends(c, qp, pkt, n, now);
+	if (pkt->op->code == OP_READ_REQUEST)
+		return qp->attr.access_flags & ABI_ACCESS_REMOTE_READ /* RSP-08 */
+			       ? run_of_reads(c, qp, pkt, n)
+			       : 0;
 	return qp->attr.access_flags & ABI_ACCESS_REMOTE_WRITE /* RSP-08 */
 		       ? place_run(c, qp, pkt, n, now, false)
 		       : 0;
