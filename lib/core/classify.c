@@ -21,6 +21,7 @@
 #include "qp_table.h"
 #include "responder.h"
 #include "rp.h"
+#include "run.h"
 #include "trace.h"
 #include "uc.h"
 #include "ud.h"
@@ -370,9 +371,7 @@ static void prefetch_target(const struct core *c, const struct qp *qp, const str
 	if (mr_resolve(c->cfg.mrs, pkt->rkey, qp->pd, ABI_ACCESS_REMOTE_WRITE, pkt->va,
 		    pkt->payload_len, &ptr) != MR_OK)
 		return;
-	__builtin_prefetch(ptr, 1);
-	if (pkt->payload_len > CACHE_LINE)
-		__builtin_prefetch(ptr + CACHE_LINE, 1);
+	run_prefetch(ptr, pkt->payload_len);
 }
 
 /* Whether packets with this opcode go in runs. */
@@ -406,7 +405,7 @@ static ALWAYS_INLINE void rx_burst(
 	struct qp *qp[BURST];
 
 	rx_lookup(c, pkts, n, qp);
-	if (!may_run(c, qp, pkts, n)) /* it fetches its own */
+	if (!may_run(c, qp, pkts, n) || pkts->op->response) /* a run fetches its targets */
 		for (unsigned i = 0; i < n && i < AHEAD; i++)
 			prefetch_target(c, qp[i], &pkts[i]);
 	for (unsigned i = 0; i < n; i++) {

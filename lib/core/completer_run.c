@@ -93,8 +93,9 @@ void completer_run(struct core *c, struct qp *qp, uint32_t psn)
 
 /* --- READs ---------------------------------------------------------------------------- */
 
-/* Whether responses to @p qp are taken now, those with its own P_Key among them, and no more than
- * completer_progress() follows from them. */
+/* Whether responses to @p qp are taken now, those with its own P_Key among them. A limiter looks at
+ * each response, and a CQ that has lost a completion fails the QP at the next one (CQ-01): both are
+ * left to completer.c. */
 static bool takes_responses(const struct qp *qp)
 {
 	const unsigned sending = 1u << ABI_QPS_RTS | 1u << ABI_QPS_SQD;
@@ -103,8 +104,8 @@ static bool takes_responses(const struct qp *qp)
 	       !qp->send_lane->overflow && pkey_match(qp->pkey, qp->pkey); /* VAL-08 */
 }
 
-/* Whether @p p, which has the PSN of the oldest request but @p run, is the only response that its
- * READ needs, and which it needs; finds where it is placed. */
+/* Whether @p p alone completes the READ that is @p run WQEs after the oldest; finds where it is
+ * placed. */
 static ALWAYS_INLINE bool aim(
 	const struct core *c, const struct qp *qp, const struct pkt *p, unsigned run, uint8_t **at)
 {
@@ -133,9 +134,7 @@ static ALWAYS_INLINE unsigned plan_reads(const struct core *c, const struct qp *
 		if (!run_has(c, qp, p, seq24_add(qp->comp.una, run), OP_READ_RESP_ONLY) ||
 			!aim(c, qp, p, run, &at[run]))
 			break;
-		__builtin_prefetch(at[run], 1);
-		if (p->payload_len > CACHE_LINE)
-			__builtin_prefetch(at[run] + CACHE_LINE, 1);
+		run_prefetch(at[run], p->payload_len);
 	}
 	return run;
 }
@@ -150,7 +149,8 @@ static NOINLINE void fault(struct core *c, struct qp *qp, const struct pkt *p, u
 
 /* The READs of the first @p n packets of @p pkt are complete, with CQEs after the first @p before
  * ones. */
-static NOINLINE void read(struct core *c, struct qp *qp, unsigned n, uint32_t before, uint64_t now)
+static NOINLINE void reads_done(
+	struct core *c, struct qp *qp, unsigned n, uint32_t before, uint64_t now)
 {
 	struct qp_comp *k = &qp->comp;
 
@@ -193,7 +193,7 @@ __attribute__((flatten)) unsigned completer_run_reads(
 	}
 	if (done) {
 		run_received(c, pkt, done, bytes);
-		read(c, qp, done, before, now);
+		reads_done(c, qp, done, before, now);
 	}
 	if (likely(!faulted))
 		return done;

@@ -35,6 +35,10 @@ bool responder_next_is_free(const struct qp *qp);
  *  responses first, then the ACK or NAK for the requests after them (RSP-27). */
 bool responder_next(struct core *c, struct qp *qp, struct txd *t, uint64_t now);
 
+/** Builds the QP's next responses as long as each is all that a READ asked for, @p n at most: for a
+ *  QP that has no requests which would take turns with them.  @return their number */
+unsigned responder_read_responses(struct core *c, struct qp *qp, struct txd *out, unsigned n);
+
 /** A valid request arrived: reports the first one in RTR (RSP-46). */
 void responder_established(struct core *c, struct qp *qp);
 

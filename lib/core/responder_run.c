@@ -35,8 +35,8 @@ union entry {
 	struct abi_recv_wqe wqe;
 };
 
-/* Whether @p qp executes requests now, those with its own P_Key among them, and answers them with
- * nothing but an ACK. */
+/* Whether @p qp executes requests now, those with its own P_Key among them, and owes its peer no
+ * NAK and no answer to one. */
 static bool is_ready(const struct qp *qp)
 {
 	const unsigned receiving = 1u << ABI_QPS_RTR | 1u << ABI_QPS_RTS | 1u << ABI_QPS_SQD;
@@ -103,9 +103,7 @@ static ALWAYS_INLINE unsigned plan(const struct core *c, const struct qp *qp,
 			break;
 		if (send ? !aim_send(c, qp, p, run, &t[run]) : !aim_write(c, qp, p, &t[run]))
 			break;
-		__builtin_prefetch(t[run].at, 1);
-		if (p->payload_len > CACHE_LINE)
-			__builtin_prefetch(t[run].at + CACHE_LINE, 1);
+		run_prefetch(t[run].at, p->payload_len);
 	}
 	return run;
 }
@@ -269,16 +267,20 @@ static unsigned reads_room(struct qp *qp)
 static NOINLINE unsigned run_of_reads(
 	struct core *c, struct qp *qp, const struct pkt pkt[], unsigned n)
 {
-	unsigned room = reads_room(qp);
+	unsigned room = 0;
 	uint64_t bytes = 0;
 	unsigned done;
 
-	for (done = 0; done < n && done < room; done++) {
+	for (done = 0; done < n; done++) {
 		const struct pkt *p = &pkt[done];
 
 		if (!run_has(c, qp, p, qp->resp.epsn, OP_READ_REQUEST) || !may_read(c, qp, p))
 			break;
 		if (unlikely(!icrc_check(c->cfg.icrc, p))) /* VAL-01 */
+			break;
+		if (!done)
+			room = reads_room(qp);
+		if (done == room)
 			break;
 		observe_queue(qp, p->queue);
 		res_new(c, qp, p, qp_packets(qp, p->dma_len), p->dma_len);

@@ -2,6 +2,7 @@
 /* RC responder, send side: READ and ATOMIC responses, ACKs and NAKs. FLUSH and ATOMIC WRITE are
  * answered like a READ of zero bytes (FLU-02, FLU-09). */
 #include "core.h"
+#include "mr.h"
 #include "mw.h"
 #include "packet.h"
 #include "responder.h"
@@ -81,6 +82,52 @@ static bool build_read_resp(
 	return true;
 }
 
+/* RSP-47; RSP-22: also the NAK of an ERR QP, and what precedes it. */
+static bool may_respond(const struct qp *qp)
+{
+	return qp->state >= ABI_QPS_RTR && (qp->state != ABI_QPS_ERR || qp->resp.drain);
+}
+
+/* Whether @p res waits with one response for all of its bytes. */
+static bool is_whole(const struct resp_res *res)
+{
+	return res->kind == KIND_READ && !res->ack_first && res->exec_len &&
+	       res->end_psn == seq24_add(res->exec_psn, 1);
+}
+
+/* As build_read_resp(), for a slot that is_whole(), of RC. @return false when its key is a window's
+ * or does not allow it: build_read_resp() decides. */
+static ALWAYS_INLINE bool build_whole_resp(
+	struct core *c, struct qp *qp, struct resp_res *res, struct txd *t)
+{
+	uint8_t *ptr;
+
+	if (mr_resolve(c->cfg.mrs, res->rkey, res->pd, ABI_ACCESS_REMOTE_READ, res->exec_va,
+		    res->exec_len, &ptr) != MR_OK)
+		return false;
+	write_aeth(packet_begin(&c->ip_id, qp, t, OP_READ_RESP_ONLY, 0, false, res->next_psn,
+			   res->exec_len),
+		SYNDROME_ACK, res->msn);
+	packet_payload(t, ptr, res->exec_len, res->rkey);
+	res->next_psn = res->end_psn;
+	return true;
+}
+
+unsigned responder_read_responses(struct core *c, struct qp *qp, struct txd out[], unsigned n)
+{
+	struct resp_res *res;
+	unsigned got = 0;
+
+	if (!c->fast_paths || qp->opc != OPC_RC || !may_respond(qp))
+		return 0;
+	while (got < n && (res = responder_pending(&qp->resp)) && is_whole(res) &&
+		build_whole_resp(c, qp, res, &out[got]))
+		got++;
+	if (got)
+		qp->tx_call = c->tx_call; /* as build_read_resp() */
+	return got;
+}
+
 /* RSP-36: the saved result. */
 static void build_atomic_ack(struct core *c, struct qp *qp, struct resp_res *res, struct txd *t)
 {
@@ -140,8 +187,7 @@ bool responder_next(struct core *c, struct qp *qp, struct txd *t, uint64_t now)
 {
 	struct resp_res *res;
 
-	/* RSP-47; RSP-22: also the NAK of an ERR QP. */
-	if (qp->state < ABI_QPS_RTR || (qp->state == ABI_QPS_ERR && !qp->resp.drain))
+	if (!may_respond(qp))
 		return false;
 	res = responder_pending(&qp->resp); /* RSP-27 */
 	if (res && next_response(c, qp, res, t, now))

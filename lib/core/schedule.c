@@ -191,6 +191,10 @@ static ALWAYS_INLINE unsigned qp_tx(
 		unsigned most = n - got;
 
 		if (responder_owes(qp)) {
+			if (requester_waits_for_bell(qp))
+				got += responder_read_responses(c, qp, &out[got], n - got);
+			if (got == n)
+				break;
 			got += responder_next(c, qp, &out[got], now);
 			most = got < n;
 		}

@@ -10,8 +10,8 @@
 /* A port that accepts no packet for this long (a memif whose peer has ended) no longer holds up its
  * QPs: its packets are lost, as on a wire, until it accepts one again. Longer than the pause of a
  * peer on a busy machine, tens of milliseconds: with 5 ms a tenth of all packets was lost there.
- * QPs of other ports do not wait for it at all. A pause of this worker counts as WORKER_PAUSE_NS:
- * nobody looked meanwhile. */
+ * QPs of other ports do not wait for it at all. A pause of this worker, or a round that takes
+ * longer, counts as WORKER_PAUSE_NS: nobody looked meanwhile. */
 #define STALL_NS 100000000u
 
 static void lay_out(struct worker *w, uint32_t from, uint32_t n)
@@ -260,6 +260,7 @@ void tx_release(struct worker *w)
 		rte_pktmbuf_free_bulk(&p->backlog[p->sent], p->count - p->sent);
 		p->sent = 0;
 		p->count = 0;
+		p->stalled = 0;
 	}
 	rte_pktmbuf_free_bulk(&w->spare[w->gap], w->nspare);
 	w->gap = 0;

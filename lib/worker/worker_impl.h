@@ -19,7 +19,7 @@
 #define SHUT_CLOSED (1u << 0) /**< between port_close_live() and port_use_live() */
 #define SHUT_DOWN   (1u << 1) /**< port_set_down(): nothing is received or sent */
 
-/** A longer time between two rounds is a pause of the worker, in which it did nothing. */
+/** A longer time from one round's begin to the next one's is a pause of the worker. */
 #define WORKER_PAUSE_NS 1000000u
 
 /** A port as one worker uses it. The first part is set by port_open() and port_wakes(), the rest
@@ -37,7 +37,8 @@ struct worker_port {
 	/* packets that the port has not accepted yet: at most one burst */
 	uint16_t sent;
 	uint16_t count;
-	uint64_t stalled; /* since when the port has accepted nothing, less pauses; 0: it does */
+	uint64_t
+		stalled; /* when it last accepted anything, later by the pauses since; 0: it does */
 	struct rte_mbuf *backlog[BURST];
 };
 

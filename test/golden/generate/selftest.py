@@ -198,9 +198,9 @@ def flip_payload(f):
 def wrong_results(w):
     fresh = lambda f: 'duplicate' not in f['name'] and 'context' not in f['expect']
     request = lambda f: result('accept', op=RC)(f) and fresh(f)
-    # Of a wrong GID type or VLAN only the reason tells: without it the frame is a good one.
+    # Of a wrong GID type or VLAN, or a duplicate, only the reason tells: without it the frame is a good one.
     drop = lambda f: result('drop_silent')(f) and f['bth_fields']['opcode'] in RC and \
-        not re.search('gid_type|vlan', f['expect']['reason'], re.I)
+        not re.search('gid_type|vlan|duplicate', f['expect']['reason'], re.I)
     nak = result('nak')
     for r, more_of in (('drop_silent', {}), ('nak', {'syndrome': 98}), ('rnr_nak', {'syndrome': 33}),
                        ('cqe_error', {'status': 'LOC_LEN_ERR'}), ('nonsense', {})):

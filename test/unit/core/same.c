@@ -45,6 +45,8 @@ void same_lone(struct lone *a, struct lone *b)
 
 	assert_int_equal(list_empty(&a->qp->qp->recv_lane->touched),
 		list_empty(&b->qp->qp->recv_lane->touched));
+	assert_int_equal(list_empty(&a->qp->qp->send_lane->touched),
+		list_empty(&b->qp->qp->send_lane->touched));
 	strcpy(sent, lone_tx(a));
 	assert_string_equal(sent, lone_tx(b));
 	strcpy(sent, lone_cqes(a));
