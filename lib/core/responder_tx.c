@@ -123,8 +123,6 @@ unsigned responder_read_responses(struct core *c, struct qp *qp, struct txd out[
 	while (got < n && (res = responder_pending(&qp->resp)) && is_whole(res) &&
 		build_whole_resp(c, qp, res, &out[got]))
 		got++;
-	if (got)
-		qp->tx_call = c->tx_call; /* as build_read_resp() */
 	return got;
 }
 

@@ -42,6 +42,9 @@ static void window_on_ack__regrows_to_max_and_no_further(void **state)
 	assert_int_equal(acked, 4 * (128 - 4));
 	window_on_ack(&w, 1000000);
 	assert_int_equal(w.size, 128);
+	window_on_loss(&w);
+	window_on_ack(&w, 1000000);
+	assert_int_equal(w.size, 128);
 	window_limit(&w, 256); /* what was acknowledged at the limit is not saved up */
 	window_on_ack(&w, 3);
 	assert_int_equal(w.size, 128);
