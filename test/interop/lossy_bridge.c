@@ -183,16 +183,24 @@ static uint64_t next_due(const struct direction *d, uint64_t due)
 
 /* --- forwarding ----------------------------------------------------------------------- */
 
-/* @return whether the frame is lost, or held back for now. */
-static bool impair(struct direction *d, struct frame *f, size_t bth, uint64_t now)
+/* @return the impairments of the next RoCE frame. */
+static unsigned choose(struct direction *d)
 {
-	uint64_t number = d->roce++;
-	unsigned fate = impair_choose(&d->plan, number);
+	unsigned fate = impair_choose(&d->plan, d->roce++);
 
 	if (fate & 1u << IMPAIR_LOSE)
 		fate = 1u << IMPAIR_LOSE;
 	for (unsigned k = 0; k < IMPAIR_KINDS; k++)
 		d->count[k] += fate >> k & 1;
+	return fate;
+}
+
+/* @return whether the frame is lost, or held back for now. */
+static bool impair(struct direction *d, struct frame *f, size_t bth, uint64_t now)
+{
+	uint64_t number = d->roce;
+	unsigned fate = choose(d);
+
 	if (fate & 1u << IMPAIR_LOSE)
 		return true;
 	if (fate & 1u << IMPAIR_CORRUPT)
@@ -311,16 +319,21 @@ static void run(struct direction dir[2])
 	free(b);
 }
 
+static uint64_t foretold; /* --foretell; 0: forward frames */
+
 /* --- the command line ----------------------------------------------------------------- */
 
-static const char usage[] = "usage: lossy_bridge [OPTION...] A B\n"
-			    "Forward frames between the devices A and B, and impair RoCE frames.\n"
-			    "  --seed N         of the choices (1)\n"
-			    "  --ab LIST        impairments from A to B, as "
-			    "drop=1000,corrupt=0,duplicate=0,reorder=0,delay=0:\n"
-			    "                   parts per million\n"
-			    "  --ba LIST        impairments from B to A\n"
-			    "  --delay-ms N     how long a delayed frame waits (100)\n";
+static const char usage[] =
+	"usage: lossy_bridge [OPTION...] A B\n"
+	"Forward frames between the devices A and B, and impair RoCE frames.\n"
+	"  --seed N         of the choices (1)\n"
+	"  --ab LIST        impairments from A to B, as "
+	"drop=1000,corrupt=0,duplicate=0,reorder=0,delay=0:\n"
+	"                   parts per million\n"
+	"  --ba LIST        impairments from B to A\n"
+	"  --delay-ms N     how long a delayed frame waits (100)\n"
+	"  --foretell N     only say how often each impairment meets the first N "
+	"RoCE frames\n";
 
 static void refuse(void)
 {
@@ -332,7 +345,8 @@ static void options(struct direction dir[2], int argc, char **argv)
 {
 	static const struct option longopts[] = {{"seed", required_argument, NULL, 's'},
 		{"ab", required_argument, NULL, 'a'}, {"ba", required_argument, NULL, 'b'},
-		{"delay-ms", required_argument, NULL, 'd'}, {NULL, 0, NULL, 0}};
+		{"delay-ms", required_argument, NULL, 'd'},
+		{"foretell", required_argument, NULL, 'f'}, {NULL, 0, NULL, 0}};
 	uint64_t seed = 1;
 	int id;
 
@@ -341,6 +355,8 @@ static void options(struct direction dir[2], int argc, char **argv)
 			seed = strtoull(optarg, NULL, 0);
 		else if (id == 'd')
 			delay_ms = strtoull(optarg, NULL, 0);
+		else if (id == 'f')
+			foretold = strtoull(optarg, NULL, 0);
 		else if (id == '?' || !impair_list(optarg, &dir[id == 'b'].plan))
 			refuse();
 	}
@@ -352,12 +368,25 @@ static void options(struct direction dir[2], int argc, char **argv)
 	dir[1].plan.seed = 2 * seed + 1;
 }
 
-static void report(struct direction *d)
+static void report_counts(const struct direction *d)
 {
 	printf("%s>%s: %" PRIu64 " frames, %" PRIu64 " RoCE", d->from, d->to, d->frames, d->roce);
 	for (unsigned k = 0; k < IMPAIR_KINDS; k++)
 		if (impair_word(k))
 			printf(", %" PRIu64 " %s", d->count[k], impair_word(k));
+}
+
+static void foretell(struct direction *d)
+{
+	while (d->roce < foretold)
+		choose(d);
+	report_counts(d);
+	puts("");
+}
+
+static void report(struct direction *d)
+{
+	report_counts(d);
 	printf(", %u missed, %" PRIu64 " unsent\n", missed(d->in), d->unsent);
 }
 
@@ -368,6 +397,11 @@ int main(int argc, char **argv)
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	options(dir, argc, argv);
+	if (foretold) {
+		foretell(&dir[0]);
+		foretell(&dir[1]);
+		return 0;
+	}
 	sigaction(SIGTERM, &sa, NULL);
 	sigaction(SIGINT, &sa, NULL);
 	dir[0].in = dir[1].out = packet_socket(dir[0].from);

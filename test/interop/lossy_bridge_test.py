@@ -14,6 +14,8 @@ import threading
 import time
 import unittest
 
+import cases
+
 ETH_P_ALL = 3
 SOL_PACKET, PACKET_AUXDATA, PACKET_IGNORE_OUTGOING = 263, 8, 23
 SO_RCVBUFFORCE = 33               # SO_RCVBUF stops at net.core.rmem_max
@@ -166,6 +168,19 @@ class LossyBridge(unittest.TestCase):
         self.assertEqual(one, two)
         self.assertNotEqual(one, other_seed)
         self.assertNotEqual(one, back)
+
+    def test_seeds_of_the_cases(self):
+        """Those of cases.py make few frames meet what a case is for, in both directions."""
+        def first(frames, seed, impairments):
+            out = subprocess.run([BRIDGE, '--foretell', str(frames), '--seed', str(seed), '--ab', impairments,
+                                  '--ba', impairments, 'a', 'b'], check=True, capture_output=True, text=True).stdout
+            return [{kind: int(n) for n, kind in re.findall(r'(\d+) (\w+)', line)} for line in out.splitlines()]
+        for seed in cases.SEEDS:
+            for way in first(120, seed, cases.drop(0.1)):
+                self.assertTrue(way['drop'], seed)
+        kinds = re.findall(r'(\w+)=', cases.EVERYTHING)
+        ways = first(200, cases.SEED_OF_EVERYTHING, cases.EVERYTHING)
+        self.assertTrue(len(ways) == 2 and all(way[kind] for way in ways for kind in kinds), ways)
 
     def test_each_direction_has_its_own_rate(self):
         sent = [roce(n) for n in range(1000)]
