@@ -21,7 +21,6 @@
 #include "qp_table.h"
 #include "responder.h"
 #include "rp.h"
-#include "run.h"
 #include "trace.h"
 #include "uc.h"
 #include "ud.h"
@@ -371,7 +370,9 @@ static void prefetch_target(const struct core *c, const struct qp *qp, const str
 	if (mr_resolve(c->cfg.mrs, pkt->rkey, qp->pd, ABI_ACCESS_REMOTE_WRITE, pkt->va,
 		    pkt->payload_len, &ptr) != MR_OK)
 		return;
-	run_prefetch(ptr, pkt->payload_len);
+	__builtin_prefetch(ptr, 1);
+	if (pkt->payload_len > CACHE_LINE)
+		__builtin_prefetch(ptr + CACHE_LINE, 1);
 }
 
 /* Whether packets with this opcode go in runs. */

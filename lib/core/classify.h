@@ -18,6 +18,15 @@ static inline void count_received(struct core *c, const struct pkt *pkt)
 	count->rx_bytes += pkt->icrc_off + (uint64_t)ICRC_LEN;
 }
 
+/** Counts a run of @p n packets, of @p bytes together, of which @p pkt is one. */
+static inline void count_run(struct core *c, const struct pkt *pkt, unsigned n, uint64_t bytes)
+{
+	struct core_port_counters *count = &c->count.port[pkt->port];
+
+	count->rx_packets += n;
+	count->rx_bytes += bytes;
+}
+
 /** VAL-10: this architected counter saturates; drop[DROP_PKEY] keeps counting. */
 static inline void count_bad_pkey(struct core *c, unsigned port)
 {

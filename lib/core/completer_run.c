@@ -5,6 +5,7 @@
  * are written in one loop, after which the cursor moves once. Any other WQE, and any response that
  * does not pass all checks, ends the run: completer.c continues there.
  */
+#include "classify.h"
 #include "completer.h"
 #include "core.h"
 #include "core_memory.h"
@@ -131,7 +132,8 @@ static ALWAYS_INLINE unsigned plan_reads(const struct core *c, const struct qp *
 	for (run = 0; run < n; run++) {
 		const struct pkt *p = &pkt[run];
 
-		if (!run_has(c, qp, p, seq24_add(qp->comp.una, run), OP_READ_RESP_ONLY) ||
+		if (!run_has(
+			    c->cfg.ports, qp, p, seq24_add(qp->comp.una, run), OP_READ_RESP_ONLY) ||
 			!aim(c, qp, p, run, &at[run]))
 			break;
 		run_prefetch(at[run], p->payload_len);
@@ -192,7 +194,7 @@ __attribute__((flatten)) unsigned completer_run_reads(
 		bytes += p->icrc_off + (uint64_t)ICRC_LEN;
 	}
 	if (done) {
-		run_received(c, pkt, done, bytes);
+		count_run(c, pkt, done, bytes);
 		reads_done(c, qp, done, before, now);
 	}
 	if (likely(!faulted))

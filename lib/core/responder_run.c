@@ -6,6 +6,7 @@
  * owed move once. The packet that does not pass all checks ends the run untouched: classify.c and
  * responder.c decide about it, as if there were no runs.
  */
+#include "classify.h"
 #include "core_memory.h"
 #include "cq.h"
 #include "icrc.h"
@@ -96,7 +97,7 @@ static ALWAYS_INLINE unsigned plan(const struct core *c, const struct qp *qp,
 	for (run = 0; run < n; run++) {
 		const struct pkt *p = &pkt[run];
 
-		if (!run_has(c, qp, p, seq24_add(qp->resp.epsn, run),
+		if (!run_has(c->cfg.ports, qp, p, seq24_add(qp->resp.epsn, run),
 			    send ? OP_SEND_ONLY : OP_WRITE_ONLY))
 			break;
 		if (!p->payload_len || !packet_length_ok(qp, p)) /* RSP-12, RSP-09 */
@@ -117,7 +118,7 @@ static void accept(struct core *c, struct qp *qp, const struct pkt pkt[], unsign
 
 	if (!n)
 		return;
-	run_received(c, pkt, n, bytes);
+	count_run(c, pkt, n, bytes);
 	r->epsn = seq24_add(r->epsn, n);
 	r->ack_psn = seq24_add(r->epsn, SEQ24_MASK);
 	r->msn = seq24_add(r->msn, n); /* RSP-25 */
@@ -274,7 +275,8 @@ static NOINLINE unsigned run_of_reads(
 	for (done = 0; done < n; done++) {
 		const struct pkt *p = &pkt[done];
 
-		if (!run_has(c, qp, p, qp->resp.epsn, OP_READ_REQUEST) || !may_read(c, qp, p))
+		if (!run_has(c->cfg.ports, qp, p, qp->resp.epsn, OP_READ_REQUEST) ||
+			!may_read(c, qp, p))
 			break;
 		if (unlikely(!icrc_check(c->cfg.icrc, p))) /* VAL-01 */
 			break;
@@ -286,7 +288,7 @@ static NOINLINE unsigned run_of_reads(
 		res_new(c, qp, p, qp_packets(qp, p->dma_len), p->dma_len);
 		bytes += p->icrc_off + (uint64_t)ICRC_LEN;
 	}
-	run_received(c, pkt, done, bytes);
+	count_run(c, pkt, done, bytes);
 	c->count.rx_read_requests += done;
 	return done;
 }

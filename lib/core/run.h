@@ -3,7 +3,6 @@
 #ifndef RUN_H
 #define RUN_H
 
-#include "classify.h"
 #include "from_peer.h"
 #include "np.h"
 
@@ -11,9 +10,9 @@
  * (ETH-10) and has the QP's own P_Key (VAL-09), which must be one that matches itself. A frame to
  * the MAC of a VLAN netdev is left to classify.c. */
 static ALWAYS_INLINE bool run_is_from_peer(
-	const struct core *c, const struct qp *qp, const struct pkt *pkt)
+	const struct port_table *ports, const struct qp *qp, const struct pkt *pkt)
 {
-	const struct port *port = &c->cfg.ports->port[pkt->port];
+	const struct port *port = &ports->port[pkt->port];
 	uint64_t mac = atomic_load_explicit(&port->mac, memory_order_relaxed);
 
 	return mac_word(pkt->dmac) == mac && qp_is_from_peer(qp, pkt) && pkt->pkey == qp->pkey;
@@ -21,13 +20,13 @@ static ALWAYS_INLINE bool run_is_from_peer(
 
 /** @return whether @p pkt belongs to a run of packets with opcode @p code from the peer of @p qp:
  * it is the one with PSN @p psn, and needs no more than what each of them needs. */
-static ALWAYS_INLINE bool run_has(const struct core *c, const struct qp *qp, const struct pkt *pkt,
-	uint32_t psn, uint8_t code)
+static ALWAYS_INLINE bool run_has(const struct port_table *ports, const struct qp *qp,
+	const struct pkt *pkt, uint32_t psn, uint8_t code)
 {
 	if (pkt->op->code != code || pkt->psn != psn)
 		return false;
 	if (pkt->expected != &qp->expect &&
-		(pkt->dest_qp != qp->qpn || !run_is_from_peer(c, qp, pkt)))
+		(pkt->dest_qp != qp->qpn || !run_is_from_peer(ports, qp, pkt)))
 		return false;
 	return likely(!np_is_marked(pkt) && !pkt->named); /* CNP-01; its payload may be gone */
 }
@@ -39,13 +38,6 @@ static ALWAYS_INLINE void run_prefetch(const uint8_t *at, uint32_t len)
 	__builtin_prefetch(at, 1);
 	if (len > CACHE_LINE)
 		__builtin_prefetch(at + CACHE_LINE, 1);
-}
-
-/** The @p n packets from @p pkt on, of @p bytes, were received. */
-static inline void run_received(struct core *c, const struct pkt *pkt, unsigned n, uint64_t bytes)
-{
-	c->count.port[pkt->port].rx_packets += n;
-	c->count.port[pkt->port].rx_bytes += bytes;
 }
 
 #endif
