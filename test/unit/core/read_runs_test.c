@@ -262,6 +262,7 @@ static void shorter(struct lone *l, struct shot *s)
 static void longer(struct lone *l, struct shot *s)
 {
 	(void)l;
+	s->payload = NULL;
 	s->len = LEN + 1;
 }
 
@@ -296,6 +297,7 @@ static void with_credits(struct lone *l, struct shot *s)
 static void the_first_of_several(struct lone *l, struct shot *s)
 {
 	s->opcode = OP_READ_RESP_FIRST;
+	s->payload = NULL;
 	s->len = l->attr.path_mtu;
 }
 
