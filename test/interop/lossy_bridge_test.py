@@ -176,7 +176,7 @@ class LossyBridge(unittest.TestCase):
                                   '--ba', impairments, 'a', 'b'], check=True, capture_output=True, text=True).stdout
             return [{kind: int(n) for n, kind in re.findall(r'(\d+) (\w+)', line)} for line in out.splitlines()]
         for seed in cases.SEEDS:
-            for way in first(120, seed, cases.drop(0.1)):
+            for way in first(40, seed, cases.drop(0.1)):
                 self.assertTrue(way['drop'], seed)
         kinds = re.findall(r'(\w+)=', cases.EVERYTHING)
         ways = first(200, cases.SEED_OF_EVERYTHING, cases.EVERYTHING)
