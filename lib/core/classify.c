@@ -406,7 +406,7 @@ static ALWAYS_INLINE void rx_burst(
 	struct qp *qp[BURST];
 
 	rx_lookup(c, pkts, n, qp);
-	if (!may_run(c, qp, pkts, n) || pkts->op->response) /* a run fetches its targets */
+	if (!may_run(c, qp, pkts, n) || pkts->op->response) /* a run fetches targets, but no WQEs */
 		for (unsigned i = 0; i < n && i < AHEAD; i++)
 			prefetch_target(c, qp[i], &pkts[i]);
 	for (unsigned i = 0; i < n; i++) {

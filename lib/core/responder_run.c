@@ -36,8 +36,8 @@ union entry {
 	struct abi_recv_wqe wqe;
 };
 
-/* Whether @p qp executes requests now, those with its own P_Key among them, and owes its peer no
- * NAK and no answer to one. */
+/* Whether @p qp executes requests now, those with its own P_Key among them, and there is no NAK
+ * that it owes, or that its peer has not answered by sending again. */
 static bool is_ready(const struct qp *qp)
 {
 	const unsigned receiving = 1u << ABI_QPS_RTR | 1u << ABI_QPS_RTS | 1u << ABI_QPS_SQD;

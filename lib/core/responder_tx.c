@@ -118,7 +118,7 @@ unsigned responder_read_responses(struct core *c, struct qp *qp, struct txd out[
 	struct resp_res *res;
 	unsigned got = 0;
 
-	if (!c->fast_paths || qp->opc != OPC_RC || !may_respond(qp))
+	if (!c->fast_paths || c->careful || qp->opc != OPC_RC || !may_respond(qp))
 		return 0;
 	while (got < n && (res = responder_pending(&qp->resp)) && is_whole(res) &&
 		build_whole_resp(c, qp, res, &out[got]))

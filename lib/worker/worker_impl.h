@@ -37,8 +37,7 @@ struct worker_port {
 	/* packets that the port has not accepted yet: at most one burst */
 	uint16_t sent;
 	uint16_t count;
-	uint64_t
-		stalled; /* when it last accepted anything, later by the pauses since; 0: it does */
+	uint64_t stalled; /* since when it accepts nothing, later by tx_resumed(); 0: it does */
 	struct rte_mbuf *backlog[BURST];
 };
 
@@ -207,9 +206,8 @@ unsigned rx_poll(struct worker *w, bool *drained);
  * backlog. @return their number. */
 unsigned tx_poll(struct worker *w);
 
-/** This worker did nothing for @p pause nanoseconds, more than WORKER_PAUSE_NS, in which a port can
- * have had room without being offered a packet: they do not count as time in which it accepted
- * none. */
+/** This worker has offered no packets for @p pause nanoseconds, more than WORKER_PAUSE_NS: no more
+ * than that counts as time in which its ports accepted none. */
 void tx_resumed(struct worker *w, uint64_t pause);
 
 /** Takes the @p n received buffers @p m, which nobody needs any more: as empty ones while the stock
