@@ -376,6 +376,9 @@ unsigned core_tx(struct core *c, struct txd *out, unsigned n, uint64_t now);
  */
 uint16_t core_seal(struct core *c, struct txd *t);
 
+/** core_seal() of the @p n packets @p t, whose results are stored in @p len. */
+void core_seal_burst(struct core *c, struct txd *t, unsigned n, uint16_t len[]);
+
 /* --- work --------------------------------------------------------------------------- */
 
 /** The application rang @p qp's doorbell. @p qp must be this worker's: see qp_owner(). */

@@ -155,14 +155,14 @@ static NOINLINE uint16_t with_telemetry(
 	return longer;
 }
 
-/* Seals packet i and puts it into the queue of its egress, if it is not void.
+/* Puts packet i, sealed to @p len bytes, into the queue of its egress, if it is not void.
  * @param special  captures or telemetry look at it */
-static ALWAYS_INLINE void dispatch(struct worker *w, uint32_t i, bool special, uint64_t now)
+static ALWAYS_INLINE void dispatch(
+	struct worker *w, uint32_t i, uint16_t len, bool special, uint64_t now)
 {
 	struct txd *t = &w->txd[i];
 	struct rte_mbuf *m = w->spare[i];
 	struct worker_port *p = &w->port[t->port];
-	uint16_t len = core_seal(&w->core, t);
 
 	if (unlikely(!len)) {
 		if (special && captured(w) && t->sealed == TXD_LOST) {
@@ -196,8 +196,11 @@ static ALWAYS_INLINE void dispatch(struct worker *w, uint32_t i, bool special, u
  * with a constant for @p special, so that there is no test per packet. */
 static ALWAYS_INLINE void dispatch_burst(struct worker *w, uint32_t n, bool special, uint64_t now)
 {
+	uint16_t len[BURST];
+
+	core_seal_burst(&w->core, w->txd, n, len);
 	for (uint32_t i = 0; i < n; i++)
-		dispatch(w, i, special, now);
+		dispatch(w, i, len[i], special, now);
 	w->gap = n;
 	w->nspare -= n;
 }
