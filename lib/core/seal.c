@@ -68,7 +68,8 @@ static void seal_failed(struct core *c, struct qp *qp, const struct txd *t)
 /* Copies the payload to @p dst, from as many pieces as there are (ICRC-13); @p crc then covers
  * headers and payload.
  * @return false when memory faulted, or the packet was sealed before. */
-static ALWAYS_INLINE bool gather(const struct core *c, const struct txd *t, uint8_t *dst, uint32_t *crc)
+static ALWAYS_INLINE bool gather(
+	const struct core *c, const struct txd *t, uint8_t *dst, uint32_t *crc)
 {
 	const uint8_t *l3 = t->frame + t->l3_off;
 	size_t hdr_len = (size_t)t->hdr_len - t->l3_off;
@@ -131,15 +132,18 @@ static ALWAYS_INLINE uint16_t seal(struct core *c, struct txd *t)
 	return (uint16_t)(dst - t->frame);
 }
 
-uint16_t core_seal(struct core *c, struct txd *t)
-{
-	return seal(c, t);
-}
-
-void core_seal_burst(struct core *c, struct txd t[], unsigned n, uint16_t len[])
+void core_seal_burst(struct core *c, struct txd *t, unsigned n, uint16_t len[])
 {
 	for (unsigned i = 0; i < n; i++)
 		len[i] = seal(c, &t[i]);
+}
+
+uint16_t core_seal(struct core *c, struct txd *t)
+{
+	uint16_t len;
+
+	core_seal_burst(c, t, 1, &len);
+	return len;
 }
 
 uint16_t seal_frame(struct core *c, struct txd *t)

@@ -34,6 +34,11 @@ struct flows {
 	unsigned long posted, done;
 	bool sequential;
 	uint64_t offset;
+	/* the lists that are posted, in which only addresses change from time to time */
+	struct roci_send_wr send[FLOWS_LIST_MAX];
+	struct roci_sge send_sge[FLOWS_LIST_MAX];
+	struct roci_recv_wr receive[FLOWS_LIST_MAX];
+	struct roci_sge receive_sge[FLOWS_LIST_MAX];
 	struct connection connection[];
 };
 
@@ -173,45 +178,49 @@ static uint64_t some_offset(struct flows *f, const struct traffic *t)
 	return (uint64_t)bench_below(&f->random, (uint32_t)(t->set / t->size)) * t->size;
 }
 
-static void post_receives(struct flows *f, const struct traffic *t, struct connection *c)
+/* As perftest does, and any program that is quick. wr_id is the number of messages that a
+ * completion stands for. */
+static void build_lists(struct flows *f, const struct traffic *t)
 {
-	struct roci_recv_wr wr[FLOWS_LIST_MAX];
-	struct roci_sge sge[FLOWS_LIST_MAX];
-	struct roci_mr *mr = f->end[1].mr;
+	const uint32_t len = (uint32_t)t->size;
 
 	for (unsigned i = 0; i < t->list; i++) {
-		sge[i] = (struct roci_sge){
-			(uintptr_t)mr->addr + some_offset(f, t), (uint32_t)t->size, mr->lkey};
-		wr[i] = (struct roci_recv_wr){.next = i + 1 < t->list ? &wr[i + 1] : NULL,
-			.sg_list = &sge[i],
+		bool last = i + 1 == t->list;
+
+		f->send_sge[i] = (struct roci_sge){.length = len, .lkey = f->end[0].mr->lkey};
+		f->send[i] = (struct roci_send_wr){.wr_id = t->signaled,
+			.next = last ? NULL : &f->send[i + 1],
+			.sg_list = &f->send_sge[i],
+			.num_sge = 1,
+			.opcode = t->opcode,
+			.send_flags = (i + 1) % t->signaled ? 0 : ROCI_SEND_SIGNALED};
+		f->send[i].wr.rdma.rkey = f->end[1].mr->rkey;
+		f->receive_sge[i] = (struct roci_sge){.length = len, .lkey = f->end[1].mr->lkey};
+		f->receive[i] = (struct roci_recv_wr){.next = last ? NULL : &f->receive[i + 1],
+			.sg_list = &f->receive_sge[i],
 			.num_sge = 1};
 	}
-	need(!roci_post_recv(c->qp[1], wr, NULL), "post a receive");
 }
 
-/* wr_id is the number of messages that a completion stands for. */
+static void post_receives(struct flows *f, const struct traffic *t, struct connection *c)
+{
+	for (unsigned i = 0; i < t->list; i++)
+		f->receive_sge[i].addr = (uintptr_t)f->end[1].mr->addr + some_offset(f, t);
+	need(!roci_post_recv(c->qp[1], f->receive, NULL), "post a receive");
+}
+
 static void post_sends(struct flows *f, const struct traffic *t, struct connection *c)
 {
-	struct roci_send_wr wr[FLOWS_LIST_MAX];
-	struct roci_sge sge[FLOWS_LIST_MAX];
-	const struct roci_mr *from = f->end[0].mr;
-	const struct roci_mr *to = f->end[1].mr;
+	const uintptr_t from = (uintptr_t)f->end[0].mr->addr;
+	const uintptr_t to = (uintptr_t)f->end[1].mr->addr;
 
 	for (unsigned i = 0; i < t->list; i++) {
 		uint64_t offset = some_offset(f, t);
 
-		sge[i] = (struct roci_sge){
-			(uintptr_t)from->addr + offset, (uint32_t)t->size, from->lkey};
-		wr[i] = (struct roci_send_wr){.wr_id = t->signaled,
-			.next = i + 1 < t->list ? &wr[i + 1] : NULL,
-			.sg_list = &sge[i],
-			.num_sge = 1,
-			.opcode = t->opcode,
-			.send_flags = (i + 1) % t->signaled ? 0 : ROCI_SEND_SIGNALED};
-		wr[i].wr.rdma.remote_addr = (uintptr_t)to->addr + offset;
-		wr[i].wr.rdma.rkey = to->rkey;
+		f->send_sge[i].addr = from + offset;
+		f->send[i].wr.rdma.remote_addr = to + offset;
 	}
-	need(!roci_post_send(c->qp[0], wr, NULL), "post a message");
+	need(!roci_post_send(c->qp[0], f->send, NULL), "post a message");
 }
 
 static void post_batch(struct flows *f, const struct traffic *t, unsigned batch)
@@ -272,6 +281,7 @@ struct flows_cost flows_run(struct flows *f, const struct traffic *t, unsigned l
 	double start = bench_ns();
 	double each;
 
+	build_lists(f, t);
 	while (f->posted < until || f->done < f->posted) {
 		uint64_t t0 = split ? __rdtsc() : 0;
 		uint64_t t1;

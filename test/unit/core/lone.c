@@ -369,6 +369,7 @@ static void tell(struct lone *l, const uint8_t *f, size_t len)
 const char *lone_tx_max(struct lone *l, unsigned max)
 {
 	struct txd t[BURST];
+	uint16_t len[BURST];
 	unsigned n;
 
 	app_ring(&l->app, l->now);
@@ -379,15 +380,14 @@ const char *lone_tx_max(struct lone *l, unsigned max)
 		for (unsigned i = 0; i < ask; i++)
 			t[i].frame = l->host->tx[i];
 		n = core_tx(&l->host->core, t, ask, l->now);
+		core_seal_burst(&l->host->core, t, n, len);
 		for (unsigned i = 0; i < n; i++) {
-			uint16_t len = core_seal(&l->host->core, &t[i]);
-
-			if (!len)
+			if (!len[i])
 				continue;
-			memcpy(l->frame, t[i].frame, len);
-			l->frame_len = len;
+			memcpy(l->frame, t[i].frame, len[i]);
+			l->frame_len = len[i];
 			l->packets++;
-			tell(l, t[i].frame, len);
+			tell(l, t[i].frame, len[i]);
 		}
 		max -= n;
 		if (core_grace_wanted(&l->host->core)) {
