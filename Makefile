@@ -80,9 +80,13 @@ $(BUILD)-arm64/build.ninja: | packages-arm64
 	meson setup $(BUILD)-arm64 $(DEVELOPER) -Ddpdk=disabled -Doptimization=1 -Ddebug=false \
 		--cross-file $(BUILD)-arm64-root/sysroot.ini --cross-file config/arm64/cross.ini
 
+EMULATOR = qemu-aarch64 -L /usr/aarch64-linux-gnu \
+	-E LD_LIBRARY_PATH=$(abspath $(BUILD)-arm64-root)/root/usr/lib/aarch64-linux-gnu
 arm64: $(BUILD)-arm64/build.ninja
 	ninja -C $(BUILD)-arm64
 	$(MESON_TEST) -C $(BUILD)-arm64 --suite unit --suite golden --timeout-multiplier 10
+	test ! -x $(BUILD)/app/rocilab/rocilab || \
+		test/sim/same_bytes.py $(BUILD)/app/rocilab/rocilab "$(EMULATOR) $(BUILD)-arm64/app/rocilab/rocilab"
 
 # Fuzzers under ASan and UBSan. The smoke run uses the same inputs each time; `make fuzz` searches, guided by the
 # branches of our code, and keeps its findings in $(BUILD)-fuzz/found. It has a build of its own, because finding
@@ -176,8 +180,6 @@ soak-buildtypes: packages-test
 		ninja -C $(BUILD)-$$type || exit 1; \
 	done
 
-EMULATOR = qemu-aarch64 -L /usr/aarch64-linux-gnu \
-	-E LD_LIBRARY_PATH=$(abspath $(BUILD)-arm64-root)/root/usr/lib/aarch64-linux-gnu
 soak-arm64: arm64
 	$(MESON_TEST) -C $(BUILD)-arm64 --suite sim --timeout-multiplier 10
 	$(EMULATOR) $(BUILD)-arm64/test/sim/chaos --seed 1001 --runs 5000

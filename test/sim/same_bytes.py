@@ -1,9 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""same_bytes.py ROCILAB ROCILAB...: builds by different compilers, or with other options, come to the same bytes: what
-they print, and all files of a run but the page and the plots, which follow from them. With one ROCILAB: how many
-runs it does at once makes no difference."""
+"""same_bytes.py ROCILAB ROCILAB...: builds by different compilers, with other options, or for other CPUs, come to the
+same bytes: what they print, and all files of a run but the page and the plots, which follow from them. With one
+ROCILAB: how many runs it does at once makes no difference. A ROCILAB may be a command of several words."""
 import os
+import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -29,6 +31,12 @@ SCENARIOS = {
 }
 
 
+def command_of(rocilab):
+    """The words of a command, with the emulator before them where Meson says that there is one."""
+    words = [*shlex.split(os.environ.get('MESON_EXE_WRAPPER', '')), *shlex.split(rocilab)]
+    return [shutil.which(words[0]) or words[0], *words[1:]]
+
+
 def everything(rocilab, folder, jobs):
     """What @p rocilab prints, and its files, by name."""
     texts = os.path.join(folder, 'texts')
@@ -40,7 +48,7 @@ def everything(rocilab, folder, jobs):
         with open(paths[-1], 'w', encoding='utf-8') as f:
             f.write(text)
     # Without gnuplot, which takes longer than the runs.
-    done = subprocess.run([rocilab, 'run', '--jobs', str(jobs), '--capture', 'sw0.3', '--out', out, *paths],
+    done = subprocess.run([*command_of(rocilab), 'run', '--jobs', str(jobs), '--capture', 'sw0.3', '--out', out, *paths],
                           env={'PATH': '/nowhere'}, capture_output=True, check=False)
     if done.returncode:
         raise SystemExit(f'FAIL: {rocilab}: {done.stderr.decode()}')
