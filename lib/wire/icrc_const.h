@@ -31,10 +31,9 @@ enum icrc_fold_const {
 #undef X
 };
 
-/* x^64 mod P, for the step from 96 to 64 bits. */
-#define ICRC_X64 0x163cd6124
-/* P itself and floor(x^64 / P), 33 bits reflected: Barrett reduction from 64 to 32 bits. */
+/* Barrett reduction from 96 to 32 bits: P, 33 bits reflected, and the first 64 of the 65 bits of
+ * floor(x^96 / P); the last one has no effect on the 64 bits of a quotient. */
 #define ICRC_P	0x1db710641
-#define ICRC_MU 0x1f7011641
+#define ICRC_MU 0xb4e5b025f7011641
 
 #endif

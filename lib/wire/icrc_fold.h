@@ -84,19 +84,14 @@ static ALWAYS_INLINE vec128 fold128(vec128 x, vec128 k, vec128 next)
 /** @return the CRC register after the 128 bits @p x, from register 0. */
 static ALWAYS_INLINE uint32_t reduce128(vec128 x)
 {
-	const vec128 low32 = {0xFFFFFFFF, 0};
-	const vec128 barrett = {ICRC_P, ICRC_MU};
-	const vec128 x64 = {ICRC_X64, 0};
-	vec128 t;
+	const vec128 barrett = {ICRC_P, (long long)ICRC_MU};
+	vec128 quotient;
 
 	/* 128 -> 96 bits: the first word is 96 bits away from its final place */
 	x = without_bytes(x, 8) ^ clmul_lh(x, FOLD_BY(128));
-	/* 96 -> 64 */
-	x = without_bytes(x, 4) ^ clmul_ll(x & low32, x64);
-	/* 64 -> 32, Barrett: subtract P * floor(x * mu) */
-	t = clmul_lh(x & low32, barrett);
-	t = clmul_ll(t & low32, barrett);
-	return (uint32_t)((uint64_t)(x ^ t)[0] >> 32);
+	/* 96 -> 32, Barrett: subtract P * floor(x * mu) */
+	quotient = clmul_lh(x, barrett);
+	return (uint32_t)(x ^ clmul_ll(quotient, barrett))[1];
 }
 
 /** @return the part of register @p state that remains after the first @p n bytes of a message. */
