@@ -413,7 +413,7 @@ static uint8_t *far_below(size_t size)
 
 static void swept_while_moving(useconds_t pause)
 {
-	const unsigned between = 200; /* mappings */
+	const unsigned between = 1000; /* mappings: the more, the longer takes a look */
 	uint8_t *room = far_below((2 * between + 2) * PAGE + 2 * MB), *p;
 	uint64_t sweeps = arena_stats().sweeps;
 	pthread_t t;
