@@ -57,18 +57,19 @@ static ALWAYS_INLINE __m512i fold512(__m512i x, __m512i k, __m512i next)
 		_mm512_clmulepi64_epi128(x, k, 0x11), next, 0x96 /* a ^ b ^ c */);
 }
 
-/* Combines the four 128-bit quarters by folding each of the first three to the place of the last.
- */
-static ALWAYS_INLINE __m128i join_quarters(__m512i x)
+/* The CRC register after the 512 bits x, from register 0. Each word is folded to the place of the
+ * last one, by as many bits as lie between them and 32 (icrc_const.h); that one stays. */
+static ALWAYS_INLINE uint32_t reduce512(__m512i x)
 {
-	const __m512i k = _mm512_set_epi64(0, 0, FOLD_128_SECOND, FOLD_128_FIRST, FOLD_256_SECOND,
-		FOLD_256_FIRST, FOLD_384_SECOND, FOLD_384_FIRST);
-	__m512i last = _mm512_maskz_mov_epi64(0xC0, x);
-	__m512i all = fold512(x, k, last);
+	const __m512i k = _mm512_set_epi64(1, FOLD_128_SECOND, FOLD_128_FIRST, FOLD_256_SECOND,
+		FOLD_256_FIRST, FOLD_384_SECOND, FOLD_384_FIRST, FOLD_512_SECOND);
+	__m512i all = _mm512_xor_si512(
+		_mm512_clmulepi64_epi128(x, k, 0x00), _mm512_clmulepi64_epi128(x, k, 0x11));
 	__m256i half =
 		_mm256_xor_si256(_mm512_castsi512_si256(all), _mm512_extracti64x4_epi64(all, 1));
 
-	return _mm_xor_si128(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
+	return reduce96(
+		_mm_xor_si128(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1)));
 }
 
 /* Folds all whole rounds of four blocks; leaves the remaining length in *len. */
@@ -119,11 +120,11 @@ static ALWAYS_INLINE uint32_t run(uint32_t state, struct stream s, size_t len)
 		len -= head;
 	}
 	if (!len)
-		return reduce128(join_quarters(x)) ^ state_after(state, head);
+		return reduce512(x) ^ state_after(state, head);
 	x = fold512(x, k512, _mm512_xor_si512(first, next_block(&s)));
 	len -= BLOCK;
 	s.masks = false; /* the mask ends within the first whole block */
-	return reduce128(join_quarters(fold_blocks(x, &s, len)));
+	return reduce512(fold_blocks(x, &s, len));
 }
 
 static uint32_t avx512_crc(uint32_t state, const void *src, size_t len)
@@ -151,7 +152,7 @@ static uint32_t avx512_masked_copy(uint32_t state, const void *hdr, size_t hdr_l
 		next_bytes(&h, hdr_len), _mm512_zextsi128_si512(_mm_cvtsi32_si128((int)state)));
 
 	x = fold512(bytes_to_end(x, hdr_len), FOLD512_BY(512), next_block(&s));
-	return reduce128(join_quarters(fold_blocks(x, &s, len - BLOCK)));
+	return reduce512(fold_blocks(x, &s, len - BLOCK));
 }
 
 /* Moves whole cache lines, because a store across two lines costs twice: the words before the first

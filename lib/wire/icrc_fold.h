@@ -81,17 +81,20 @@ static ALWAYS_INLINE vec128 fold128(vec128 x, vec128 k, vec128 next)
 	return clmul_ll(x, k) ^ clmul_hh(x, k) ^ next;
 }
 
-/** @return the CRC register after the 128 bits @p x, from register 0. */
-static ALWAYS_INLINE uint32_t reduce128(vec128 x)
+/** @return the CRC register after the 96 bits @p x, from register 0: by Barrett, x without
+ *  P * floor(x * mu). */
+static ALWAYS_INLINE uint32_t reduce96(vec128 x)
 {
 	const vec128 barrett = {ICRC_P, (long long)ICRC_MU};
-	vec128 quotient;
+	vec128 quotient = clmul_lh(x, barrett);
 
-	/* 128 -> 96 bits: the first word is 96 bits away from its final place */
-	x = without_bytes(x, 8) ^ clmul_lh(x, FOLD_BY(128));
-	/* 96 -> 32, Barrett: subtract P * floor(x * mu) */
-	quotient = clmul_lh(x, barrett);
 	return (uint32_t)(x ^ clmul_ll(quotient, barrett))[1];
+}
+
+/** The same after the 128 bits @p x, whose first word is 96 bits away from its final place. */
+static ALWAYS_INLINE uint32_t reduce128(vec128 x)
+{
+	return reduce96(without_bytes(x, 8) ^ clmul_lh(x, FOLD_BY(128)));
 }
 
 /** @return the part of register @p state that remains after the first @p n bytes of a message. */
