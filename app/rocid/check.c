@@ -233,8 +233,9 @@ static void check_sense(struct check *c)
 	if (o->shake_ms && o->workers == 1)
 		check_note(c, "migrate = %u has no effect with one worker", o->shake_ms);
 	if (o->highest_port >= (int)c->nports && !c->open && c->nports)
-		report_add(&c->problems, "%s names port %d, but the last of the %u is port %u",
-			o->highest_by, o->highest_port, c->nports, c->nports - 1);
+		report_add(&c->problems,
+			"%s names port %d, but the last of the %u ports is port %u", o->highest_by,
+			o->highest_port, c->nports, c->nports - 1);
 }
 
 /* --- what rocid would do ------------------------------------------------------------------ */

@@ -111,8 +111,8 @@ int namespace_enter(const char *shown, char why[WHY_MAX])
 	}
 	if (err)
 		return refuse(why, err,
-			user ? "user namespaces are denied here, or users in them (%s): allow them "
-			       "(sysctl kernel.unprivileged_userns_clone=1, "
+			user ? "user namespaces, or mapping a user in them, are denied here (%s): "
+			       "allow them (sysctl kernel.unprivileged_userns_clone=1, "
 			       "user.max_user_namespaces, "
 			       "kernel.apparmor_restrict_unprivileged_userns=0), or run as root"
 			     : "a mount namespace is denied here (%s): raise "
