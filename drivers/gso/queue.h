@@ -63,7 +63,7 @@ struct gso_queue {
 	struct iovec piece[3 * BURST];
 	_Atomic uint32_t refused_len;  /* written by the worker, emptied by the control thread */
 	struct gso_passed single, run; /* frames that went singly, and in runs */
-	/* the worker's: for how long messages have been offered in vain, and when one was last */
+	/* the worker's: how long messages have been refused, and when one was last offered */
 	uint64_t waited, tried;
 	struct gso_counters {
 		_Atomic uint64_t ipackets, ibytes, ierrors, nombuf, opackets, obytes, oerrors,

@@ -271,8 +271,8 @@ enum abi_writers {
 	ABI_WRITERS_UFFD_USER,	/* without the kernel's faults */
 	ABI_WRITERS_SIGNALS,	/* stops its threads */
 };
-/* REREG_MR: the region gets what is described here, all of it, and keeps handle and keys. Carries a
- * descriptor as REG_MR; the reply is that of REG_MR. Meanwhile its keys are unknown. */
+/* REREG_MR: replaces everything about the region except its handle and keys. Carries a descriptor
+ * as REG_MR does; the reply is that of REG_MR. While the command runs, the keys are unknown. */
 struct abi_rereg_mr {
 	uint32_t handle;
 	uint32_t reserved;

@@ -26,8 +26,8 @@
 #define PATIENCE_NS 30000000000ull
 #define STILL_NS    300000000ull /* a mere look can be repeated later */
 
-/* More CPU time than a thread needs to go to sleep on a futex, and looks, at all threads together,
- * until each has had that. */
+/* TO_SLEEP_NS: more CPU time than a thread needs to go to sleep on a futex. NUDGE_LOOKS: how often
+ * to check, over all threads, whether each has had that time. */
 #define TO_SLEEP_NS 10000u
 #define NUDGE_LOOKS 100u
 #define CPU_CLOCK   6 /* CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED of the kernel */

@@ -105,8 +105,8 @@ static bool takes_responses(const struct qp *qp)
 	       !qp->send_lane->overflow && pkey_match(qp->pkey, qp->pkey); /* VAL-08 */
 }
 
-/* Whether @p p alone completes the READ that is @p run WQEs after the oldest; finds where it is
- * placed. */
+/* Whether @p p alone completes the READ that is @p run WQEs after the oldest; sets @p at to where
+ * its payload goes. */
 static ALWAYS_INLINE bool aim(
 	const struct core *c, const struct qp *qp, const struct pkt *p, unsigned run, uint8_t **at)
 {

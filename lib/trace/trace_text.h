@@ -35,7 +35,7 @@ struct trace_goodput {
 
 /**
  * Formats @p e, a TRACE_RATE of queue pair @p qpn, as a line of CSV: seconds since @p base, bit/s,
- * packets; what is not known is empty.
+ * packets; an unknown value is empty.
  */
 size_t trace_csv(char text[TRACE_LINE], const struct trace_event *e, uint32_t qpn, uint64_t base,
 	struct trace_goodput *g);

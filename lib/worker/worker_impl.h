@@ -31,13 +31,12 @@ struct worker_port {
 	bool fragile;	      /* its rings can vanish in a burst: burst.h */
 	_Atomic uint8_t shut; /**< SHUT_*; 0: it is used. The control thread */
 	uint8_t wake;	      /* enum port_wake */
-	bool spreads; /* and for all others: the queue that a packet chooses shows where its QP
-		       * belongs
-		       */
+	bool spreads; /* it has a receive queue for every worker: the queue that a packet arrives
+		       * on shows which worker should have its QP */
 	/* packets that the port has not accepted yet: at most one burst */
 	uint16_t sent;
 	uint16_t count;
-	uint64_t stalled; /* since when it accepts nothing, later by tx_resumed(); 0: it does */
+	uint64_t stalled; /* since when it accepts nothing, moved by tx_resumed(); 0: it accepts */
 	struct rte_mbuf *backlog[BURST];
 };
 
@@ -236,7 +235,7 @@ bool mailbox_poll(struct worker *w);
 
 void events_poll(struct worker *w);
 
-/** Runs timers once all packets that arrived before a certain time have been received. */
+/** Expires timers up to a time before which every arrived packet has been received. */
 void timers_poll(struct worker *w, unsigned received, bool drained);
 
 /** Creates the objects that @p w needs to sleep, if `idle` requires them. @return 0 or a negative
