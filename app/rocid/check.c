@@ -133,7 +133,7 @@ static void check_shares(struct check *c)
 		if (c->port[port].netdev)
 			report_add(&c->problems,
 				"port %u has a tap and shares netdev %s: the netdev already "
-				"connects it to the kernel, remove the tap",
+				"connects the port to the kernel; remove the tap",
 				port, c->port[port].netdev);
 	}
 }

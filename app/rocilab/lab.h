@@ -77,7 +77,7 @@ struct lab {
 	float *share;	  /* packets of flow f in sample i: share[i * flows + f] */
 	float *util;	  /* utilization of port p in sample i: util[i * ports + p] */
 	uint64_t *passed; /* bytes of each port until the last sample */
-	double *looked;	  /* of expectations of a moment, by their number */
+	double *looked;	  /* values of `moment` metrics, by the expectation's number */
 	float *slowdown;  /* of messages that began and ended in the measurement */
 	size_t slowdowns, slowdown_room;
 	double cpu_s;

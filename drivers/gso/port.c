@@ -286,7 +286,9 @@ uint64_t gsoport_refused(struct gsoport *g, uint32_t *shortest, uint32_t *passed
 	return g->refused - before;
 }
 
-/* Frames of a full ring are dropped too, while its worker is paused: then slots are filled. */
+/* Frames are also dropped while a paused worker leaves the ring full, but then its slots are
+ * filled.
+ */
 static bool is_stuck(struct gso_queue *q)
 {
 	uint64_t missed_now = missed(q);

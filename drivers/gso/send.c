@@ -47,8 +47,8 @@ static struct iovec piece(const void *at, size_t len)
 	return (struct iovec){(void *)(uintptr_t)at, len};
 }
 
-/* Finds those of the @p n frames at @p m that go as a run. @return how many: 1 if none join the
- * first, or are not to. */
+/* Finds how many of the @p n frames at @p m to send as a run. @return 1 if no other can join the
+ * first frame, or the peer takes no runs. */
 static uint16_t find_run(struct gso_queue *q, struct gso_run *run, struct rte_mbuf **m, uint16_t n)
 {
 	uint16_t frames = 1;
@@ -68,7 +68,8 @@ static uint16_t find_run(struct gso_queue *q, struct gso_run *run, struct rte_mb
 	return frames;
 }
 
-/* Builds message @p msg: the first of @p m, and those that can join it. @return pieces. */
+/* Builds message @p msg of the first frame of @p m and those that can join it. @return how many
+ * pieces it has. */
 static unsigned lay_out(struct gso_queue *q, struct gso_message *msg, struct iovec *io,
 	struct rte_mbuf **m, uint16_t n)
 {
@@ -127,7 +128,8 @@ static uint16_t count_sent(struct gso_queue *q, unsigned from, unsigned to)
 	return frames;
 }
 
-/* Counts the time since @p q was last full. @return whether that is too long for a queue. */
+/* Adds the time since the previous refusal. @return whether @p q's frames have been refused for
+ * longer than a queue on the path stays full. */
 static bool waits_in_vain(struct gso_queue *q)
 {
 	const uint64_t now = rte_rdtsc(), ms = rte_get_tsc_hz() / 1000;

@@ -56,7 +56,7 @@ static void mend_head(uint8_t *out, uint64_t cookie, uint16_t id)
 	put_be16(ip + IP4_CSUM, (uint16_t)~path_csum_fold(sum));
 }
 
-/* After the headers, which are complete. @return bytes of the frame. */
+/* Writes a part after the headers, which are complete. @return the bytes of the frame. */
 static uint32_t write_part(uint8_t *out, uint8_t opcode, uint8_t psn, uint64_t cookie)
 {
 	uint32_t head = head_of(out);

@@ -109,14 +109,14 @@ struct rib {
 	struct rib_qp q;
 	struct ipoib *ipoib;
 	struct rib_frames *frames; /* those under way */
-	bool failed;		   /* the session or the netdev: begin again */
-	const char *why;	   /* that */
+	bool failed;		   /* the session or the netdev failed: begin again */
+	const char *why;	   /* the reason */
 	uint32_t sessions;	   /* begun so far */
 	bool gone;		   /* the netdev was deleted */
-	bool costly;		   /* the attempt came as far as memory for packets */
+	bool costly;		   /* the attempt got as far as allocating memory for packets */
 	_Atomic bool helping;	   /* the helper may run */
 	_Atomic bool asked_port;   /* events came: the helper compares the port's properties */
-	_Atomic bool outdated;	   /* the helper found that they or the netdev's place are others */
+	_Atomic bool outdated;	   /* they changed, or the netdev was moved or deleted; helper */
 	pthread_mutex_t lock;
 	struct rib_jobs ring[RIB_RINGS];
 	struct rib_hosts hosts;		  /* under lock */
@@ -280,10 +280,10 @@ int rib_make_handles(struct rib *r, struct rib_asking *a, int longest_ms);
 /* groups.c */
 
 /** If there are too many groups, chooses those of the lowest number, then those that have been
- * received longest: nobody can displace groups by joining more. */
+ * received longest: no host can displace groups by joining more. */
 enum rib_rank {
-	RIB_OWN,  /**< all hosts, all routers, and where the host's own addresses are solicited */
-	RIB_HOST, /**< where hosts of a bridge are solicited: RIB_HOST_GROUPS at most */
+	RIB_OWN,  /**< all hosts, all routers, and the solicited-node groups of our own addresses */
+	RIB_HOST, /**< solicited-node groups of a bridge's hosts: at most RIB_HOST_GROUPS */
 	RIB_REST,
 };
 
@@ -332,7 +332,8 @@ struct mnl_socket;
 struct nlmsghdr;
 
 /** @return a socket that is readable when memberships, addresses or settings of netdevs may have
- *  changed, those of other namespaces too where the kernel allows it, or NULL. At home. */
+ *  changed, including those of other namespaces where the kernel allows it; or NULL. Call it in
+ *  rocid's own namespace. */
 struct mnl_socket *rib_memberships_open(void);
 
 /** Reads what the kernel joined, and what hosts on the netdev's bridge did, into m->now.

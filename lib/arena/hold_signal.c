@@ -430,8 +430,8 @@ static uint64_t cpu_ns(pid_t tid)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Looks at a thread that runs until it sleeps, or has run for so long that it cannot be on its way
- * to sleep.  @return as thread_waits(); THREAD_RUNS: neither, but the looks are used up. */
+/* Checks a running thread until it sleeps, or has run for so long that it cannot be on its way to
+ * sleep.  @return as thread_waits(); THREAD_RUNS: neither happened within NUDGE_LOOKS checks. */
 static enum thread_wait look_again(struct range *r, pid_t tid)
 {
 	const struct timespec pause = {.tv_nsec = PAUSE_NS};

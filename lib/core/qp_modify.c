@@ -330,7 +330,7 @@ static int change(struct core *c, struct qp *qp, struct core_cmd *cmd, uint64_t 
 
 	bool begun = cmd->progress && (to == ABI_QPS_RESET || to == ABI_QPS_ERR);
 
-	/* A change in several steps has changed the state with its first. */
+	/* The first step of a change in several steps has already changed the state. */
 	if (!begun && !allowed(c, qp, cmd, to))
 		return -EINVAL;
 	if (to == ABI_QPS_RESET)

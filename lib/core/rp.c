@@ -33,7 +33,7 @@ void rp_round(struct core *c, uint64_t now)
 	c->telemetry = atomic_load_explicit(&c->cfg.ports->telemetry, memory_order_relaxed);
 }
 
-/* The numbers of calls wrap around; those that count end with the latest. */
+/* Call numbers wrap around, so this compares distances back from the latest call. */
 static bool has_sent(struct core *c, const struct qp *qp, uint64_t now)
 {
 	if (now >= c->lately_until)

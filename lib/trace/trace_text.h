@@ -23,8 +23,8 @@ size_t trace_json(char text[TRACE_LINE], const struct trace_event *e, uint64_t b
 /** Column names of trace_csv(). */
 #define TRACE_CSV_HEAD "t,qp,rate,target,alpha,window,rtt,goodput,cnps\n"
 
-/** Events may be a microsecond apart, in which an ACK of a window comes or nothing: goodput is a
- *  mean over this time or more. */
+/** Minimum time over which goodput is averaged: two events may be a microsecond apart, in which
+ *  either an ACK of a whole window arrives or nothing does. */
 #define TRACE_GOODPUT_NS 10000000u
 
 struct trace_goodput {

@@ -172,11 +172,13 @@ void handoff_copy(struct worker *w, uint32_t owner, const struct rte_mbuf *m, ui
 /** Moves the frames that were set aside to the inboxes. Local ones that do not fit stay. */
 void handoff_flush(struct worker *w);
 
-/** @return how many packets may be built after handoff_flush(), so that all have room aside. */
+/** @return how many packets may be built after handoff_flush() so that all of them can be set
+ * aside.
+ */
 uint32_t handoff_room(const struct worker *w);
 
-/** @return whether this round has taken so long that the rest of it is kept short: bursts can be
- *  expensive, above all where the memory that they go to is absent. */
+/** @return whether this round has taken so long that the rest must be short: bursts can be
+ *  expensive, above all if the memory that they are written to is absent. */
 static inline bool worker_is_late(const struct worker *w)
 {
 	return (int64_t)(w->burst_at - w->now) > ROUND_LONG_NS;
