@@ -121,7 +121,7 @@ static uint64_t arrival(const struct linkemu *l, uint64_t now)
 	return idle < now ? idle : now;
 }
 
-/* @return false: there is no room, and it is gone. */
+/* @return false: there was no room, and @p m was dropped. */
 static bool admit(struct linkemu *l, struct rte_mbuf *m, uint64_t now)
 {
 	enum aqm_fate fate;

@@ -40,7 +40,7 @@ static void complain(struct reader *r, const char *name, const char *sentence)
 		name, sentence);
 }
 
-/* @return whether @p what is new, in the section of its port if it has one. */
+/* @return whether @p what occurs for the first time, in the section of its port if it has one. */
 static bool first_time(struct reader *r, const void *what, const char *port, const char *name)
 {
 	char text[VALUE_MAX];

@@ -136,7 +136,7 @@ void flow_stop(struct lab_flow *f, uint64_t now);
 /** A CNP arrives for the QP that sends its data. */
 void flow_cnp(struct lab_flow *f, uint64_t now);
 
-/** @return what the algorithm of that QP allows now. */
+/** @return the current state of that QP's algorithm. */
 struct cc_view flow_view(const struct lab_flow *f, uint64_t now);
 
 /** Brings f->packets up to date. */
@@ -145,7 +145,7 @@ void flow_look(struct lab_flow *f);
 /** Messages have arrived at @p f. */
 void flow_post(struct lab_flow *f, uint64_t now);
 
-/** @return bytes of the message of @p f that is under way. */
+/** @return the length of the current message of @p f. */
 uint64_t flow_size(const struct lab_flow *f);
 
 /** @return how many times longer that message, now complete, took than it would have alone. */

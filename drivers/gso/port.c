@@ -144,7 +144,7 @@ void gsoport_describe(const struct gsoport *g, struct port_info *info)
 		memcpy(info->mac, ifr.ifr_hwaddr.sa_data, sizeof(info->mac));
 }
 
-/* Before any callback: a worker may look at the answers of all. */
+/* Call it before any callback is added: a worker may read the answers of all queues. */
 static void prepare_to_ask(struct gsoport *g, const struct port *port, bool asks)
 {
 	for (uint16_t i = 0; i < g->queues; i++) {

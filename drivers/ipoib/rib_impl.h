@@ -15,10 +15,10 @@
 #define RIB_BURST  64u
 #define RIB_RECVS  4096u
 #define RIB_SENDS  512u
-#define RIB_SIGNAL 32u /* one send of so many is signaled */
-#define RIB_CHAIN  16u /* sends that are posted together: a fence, and perhaps a bell, for all */
-/** Room of a datagram: 40 octets of GRH, the packet, and what a translation adds. Before a frame
- *  that is read here ROCI_GRH_LEN stay free. */
+#define RIB_SIGNAL 32u /* one send in this many is signaled */
+#define RIB_CHAIN  16u /* sends that are posted together: one fence, and at most one doorbell */
+/** Room per datagram: 40 octets of GRH, the packet, and the bytes that a translation adds. In front
+ *  of a frame that is read here, ROCI_GRH_LEN bytes are free. */
 #define RIB_SLOT   4352u
 #define RIB_GROUPS 256u
 /** Of these, solicited-node groups of hosts on the bridge, newest hosts first. This leaves room for
@@ -105,10 +105,10 @@ struct rib {
 	uint8_t mac[6];	     /* likewise */
 	uint32_t ifindex;
 	ino_t netns;	      /* where the netdev was when its session began */
-	uint8_t given_mac[6]; /* the port's, when the netdev had it last from here */
+	uint8_t given_mac[6]; /* the port's MAC when this code last gave it to the netdev */
 	struct rib_qp q;
 	struct ipoib *ipoib;
-	struct rib_frames *frames; /* those under way */
+	struct rib_frames *frames; /* frames in flight */
 	bool failed;		   /* the session or the netdev failed: begin again */
 	const char *why;	   /* the reason */
 	uint32_t sessions;	   /* begun so far */
@@ -160,7 +160,7 @@ static inline int rib_next_pause(int before, bool in_vain)
 
 /* packets.c */
 
-/** @return where frames under way are kept, to be freed; NULL: no memory. */
+/** @return room for frames in flight, to be freed; NULL: no memory. */
 struct rib_frames *rib_frames_create(void);
 
 /** Forgets them: a session begins. */

@@ -228,8 +228,8 @@ static inline bool core_expects(const struct core *c)
 	return c->fast_paths && !c->careful;
 }
 
-/** Prefetches the QP that the @p frame of @p len bytes may be for, unless @p last is of the same.
- *  @return what that QP expects, for core_expected(); NULL: there is none */
+/** Prefetches the QP that @p frame of @p len bytes may be for, unless @p last is of the same QP.
+ *  @return the headers that it expects, for core_expected(); NULL: there is no such QP */
 const struct expect *core_expect(
 	const struct core *c, const uint8_t *frame, size_t len, const struct expect *last);
 

@@ -179,7 +179,7 @@ enum drop rp_fast_cnp(
 	return DROP_NONE;
 }
 
-/* Between two core_tx() calls, so that their numbers may go on. */
+/* Runs between two core_tx() calls, so it may take the next call number. */
 void rp_take(struct core *c, struct qp *qp)
 {
 	qp->tx_call = ++c->tx_call;

@@ -165,7 +165,7 @@ bool handoff_half_full(const struct worker *w, unsigned kind, uint32_t owner);
 uint32_t handoff_open(struct worker *w);
 
 /** Sets a copy of @p m aside for worker @p owner, which may be this one, as if from @p from
- * (origin()). Copies may take half of the room; a copy is lost if that is taken, or there is no
+ * (origin()). Copies may take half of the room; a copy is lost if that half is full or there is no
  * buffer. */
 void handoff_copy(struct worker *w, uint32_t owner, const struct rte_mbuf *m, uint16_t from);
 
