@@ -41,8 +41,8 @@ struct linkemu {
 	uint16_t ethdev;
 	uint16_t queue;
 	const struct rte_eth_rxtx_callback *callback;
-	uint16_t queues;	/* that the link can leave by; 0: only its own */
-	struct rte_ring *aside; /* what the links of other queues passed to this one */
+	uint16_t queues;	/* on which packets can leave; 0: only its own */
+	struct rte_ring *aside; /* packets from the links of other queues */
 	struct linkemu *const *links;
 	struct tsc_clock clock;
 	struct impair impair;  /* cfg->impair with the seed of this link */
@@ -54,10 +54,10 @@ struct linkemu {
 	uint32_t head;
 	uint32_t first;
 	uint32_t tail;
-	struct aqm aqm;	  /* of those that wait */
-	uint64_t idle_ps; /* when the last bit has left */
-	uint64_t sent;	  /* bytes that left, with what is between frames */
-	/* When the port's queue was last seen empty: what is found in it came since then. */
+	struct aqm aqm;	  /* for the waiting frames */
+	uint64_t idle_ps; /* when the last bit will have left */
+	uint64_t sent;	  /* bytes that left, including those between frames */
+	/* When the port's queue was last seen empty: frames found in it arrived since then. */
 	uint64_t empty_at;
 	struct held held[LINKEMU_HELD];
 	struct linkemu_counters count;
@@ -121,7 +121,7 @@ static uint64_t arrival(const struct linkemu *l, uint64_t now)
 	return idle < now ? idle : now;
 }
 
-/* @return false: there is no room, and it is gone. */
+/* @return false: there was no room, and @p m was dropped. */
 static bool admit(struct linkemu *l, struct rte_mbuf *m, uint64_t now)
 {
 	enum aqm_fate fate;
@@ -175,7 +175,8 @@ static void damage(struct linkemu *l, struct rte_mbuf *m, unsigned fate, uint64_
 	}
 }
 
-/* Forwards a packet, after the one that it overtakes or before the one that it lets pass. */
+/* Forwards a packet, before the waiting one that it overtakes, if any. With @p yield it waits to be
+ * overtaken by the next one. */
 static void forward(struct linkemu *l, struct rte_mbuf *m, bool yield, uint64_t now)
 {
 	uint64_t delay = l->cfg->delay_ns;

@@ -60,7 +60,7 @@ struct linkemu_counters {
 	uint64_t corrupted;
 	uint64_t truncated;
 	uint64_t overflow; /* lost because LINKEMU_HELD were in flight */
-	uint64_t spread;   /* left on another queue than the one on which they arrived */
+	uint64_t spread;   /* left on a queue other than the one on which they arrived */
 	uint64_t dropped;  /* lost because the queue in front of the link was full */
 	uint64_t marked;   /* got the mark "congestion experienced" there */
 };

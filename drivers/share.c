@@ -65,7 +65,7 @@ int share_create(
 		snprintf(why, why_size, "there is no netdev %s: `ip link` lists them", netdev);
 		return -ENODEV;
 	}
-	/* RoCE frames are no longer, whatever the netdev's MTU is now or later. */
+	/* RoCE frames are at most MBUF_ROOM long, whatever the netdev's MTU is now or later. */
 	device_name(name, netdev);
 	snprintf(args, sizeof(args), "iface=%s,qpairs=%u,framesz=%u,blocksz=%u,framecnt=%u", netdev,
 		queues, MBUF_ROOM, FRAMES_A_BLOCK * MBUF_ROOM, ring_frames(queues));

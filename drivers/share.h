@@ -59,8 +59,8 @@ int share_guard(struct share_guard *g, const char *netdev, char *why, unsigned w
  * otherwise cut only to drop the parts. If it refuses, that only costs time. */
 void share_guard_whole(const struct share_guard *g);
 
-/** @return whether netdev @p netdev is a device of this machine, or of the machine that this one is
- * virtual in, not one that a kernel made up such as a veth. */
+/** @return whether netdev @p netdev is a device of this machine or of its hypervisor, rather than
+ *  one that a kernel invented, such as a veth. */
 bool share_is_device(const char *netdev);
 
 /** Returns the port to the kernel. */

@@ -24,8 +24,8 @@ int exchange_open(const char *host, const char *port);
 void exchange_tell(int fd, const struct address *a);
 void exchange_hear(int fd, struct address *a);
 
-/** Ends the exchange: the client has connected its QP (or is about to), the server waits for
- *  this word. */
+/** Ends the exchange: the client, whose QP is connected or about to be, tells the server, which
+ *  waits for that. */
 void exchange_end(int fd, int client);
 
 void exchange_print(const char *whose, const struct address *a);

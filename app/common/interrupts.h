@@ -7,8 +7,8 @@
 #define INTERRUPTS_H
 
 /**
- * From now on EAL's interrupt thread runs no handler and no alarm, until the process ends. To be
- * called before ports are closed: DPDK's memif frees what a handler of that thread may be using,
+ * Keeps EAL's interrupt thread from running handlers and alarms until the process ends. Call it
+ * before ports are closed: DPDK's memif frees objects that a handler of that thread may be using,
  * and leaves its listener registered, in memory that rte_eal_cleanup() unmaps. Main thread.
  */
 void interrupts_stop(void);

@@ -54,7 +54,8 @@ static int listen_on(int fd, const struct sockaddr *addr, socklen_t len)
 	return bind(fd, addr, len) || listen(fd, 1);
 }
 
-/* Small messages, each of which the other side waits for; and a peer that may be switched off. */
+/* TCP_NODELAY, because the other side waits for each small message; keepalive, because the peer may
+ * be switched off. */
 static int tune(int fd)
 {
 	int on = 1, idle = KEEPALIVE_IDLE_S, interval = KEEPALIVE_INTERVAL_S,

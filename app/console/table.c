@@ -105,7 +105,7 @@ static bool is_prose(const struct column *c)
 	return !c->numeric && c->width > CELL_WIDE;
 }
 
-/* Where the first line of @p text ends: at a blank, or in a list without any after a comma. */
+/* Where the first line of @p text ends: at a blank; in a list without blanks, after a comma. */
 static size_t line_end(const char *text)
 {
 	if (strlen(text) <= LINE)
@@ -116,7 +116,7 @@ static size_t line_end(const char *text)
 	for (size_t end = LINE; end; end--)
 		if (text[end - 1] == ',')
 			return end;
-	return LINE; /* a word without end */
+	return LINE; /* a word longer than a line */
 }
 
 /* Prints @p text in lines that are indented by @p indent blanks. */

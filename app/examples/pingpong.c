@@ -111,7 +111,8 @@ static void post_send(void)
 	must(!roci_post_send(qp, &wr, NULL), "send");
 }
 
-/* With -c every byte must be the peer's; they are cleared for the next message. */
+/* With -c the received bytes must equal the sent ones, and are then cleared for the next message.
+ */
 static void check_message(uint32_t length)
 {
 	uint8_t *data = (uint8_t *)mr->addr + size + area;

@@ -15,8 +15,8 @@
 
 #define HEAD_LINES 2
 
-/* Widths of a row's parts: up to the rates, from the limit to the CNPs, the peer's QPN, the peer.
- */
+/* Widths of a row's parts: the columns up to the rates, those from the limit to the CNPs, the
+ * peer's QPN, the peer. */
 #define LEFT	 44
 #define RIGHT	 16
 #define PEER_QPN 10

@@ -133,7 +133,7 @@ static void check_shares(struct check *c)
 		if (c->port[port].netdev)
 			report_add(&c->problems,
 				"port %u has a tap and shares netdev %s: the netdev already "
-				"connects it to the kernel, remove the tap",
+				"connects the port to the kernel; remove the tap",
 				port, c->port[port].netdev);
 	}
 }
@@ -233,8 +233,9 @@ static void check_sense(struct check *c)
 	if (o->shake_ms && o->workers == 1)
 		check_note(c, "migrate = %u has no effect with one worker", o->shake_ms);
 	if (o->highest_port >= (int)c->nports && !c->open && c->nports)
-		report_add(&c->problems, "%s names port %d, but the last of the %u is port %u",
-			o->highest_by, o->highest_port, c->nports, c->nports - 1);
+		report_add(&c->problems,
+			"%s names port %d, but the last of the %u ports is port %u", o->highest_by,
+			o->highest_port, c->nports, c->nports - 1);
 }
 
 /* --- what rocid would do ------------------------------------------------------------------ */

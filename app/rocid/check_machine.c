@@ -274,8 +274,8 @@ static void check_folder(struct check *c)
 		report_add(&c->problems, "socket: there is no directory %.100s: create it", folder);
 	else if (access(folder, W_OK))
 		report_add(&c->problems,
-			"socket: as your user rocid cannot create files in %.100s: give its user "
-			"write permission",
+			"socket: rocid, run as your user, cannot create files in %.100s: give the "
+			"user write permission there",
 			folder);
 }
 

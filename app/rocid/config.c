@@ -40,7 +40,7 @@ static void complain(struct reader *r, const char *name, const char *sentence)
 		name, sentence);
 }
 
-/* @return whether @p what is new, in the section of its port if it has one. */
+/* @return whether @p what occurs for the first time, in the section of its port if it has one. */
 static bool first_time(struct reader *r, const void *what, const char *port, const char *name)
 {
 	char text[VALUE_MAX];
@@ -138,8 +138,8 @@ static bool port_value(struct reader *r, const char *name, const char *port, con
 		return false;
 	if (share && number && !strcmp(value, "yes")) {
 		complain(r, name,
-			"name the netdev of this port, share = IFNAME; a section [port IFNAME] "
-			"with share = yes opens a packet socket");
+			"yes needs a section [port IFNAME]: name the netdev of this port, as in "
+			"share = IFNAME");
 		return false;
 	}
 	if ((share || tap || ipoib) && !strcmp(value, "yes"))

@@ -85,9 +85,9 @@ static bool check_line(struct place *at, const char *line, size_t len)
 	const char *s;
 
 	if (len > LINE_MAX_LEN || memchr(line, '\0', len)) {
-		report_add(at->report, "%.100s line %u: it is %s", at->path, at->line,
-			len > LINE_MAX_LEN ? "too long for a name, a value and a comment"
-					   : "no text");
+		report_add(at->report, "%.100s line %u: it %s", at->path, at->line,
+			len > LINE_MAX_LEN ? "is too long for a name, a value and a comment"
+					   : "contains a NUL byte");
 		return false;
 	}
 	rest = without_comment(line, len);

@@ -98,7 +98,7 @@ static int probe_ports(struct daemon *d, struct options *o, char why[VALUE_MAX *
 			"--vdev net_memif0 or -a PCI_ADDRESS (bind that NIC with dpdk-devbind.py)");
 	if (o->highest_port >= (int)d->nports)
 		return refuse_in(why, VALUE_MAX * 2, -EINVAL,
-			"%s names port %d, but the last of the %u is port %u", o->highest_by,
+			"%s names port %d, but the last of the %u ports is port %u", o->highest_by,
 			o->highest_port, d->nports, d->nports - 1);
 	return options_resolve(o, find_port, d, why);
 }

@@ -89,10 +89,10 @@ void devices_put_link(struct row *row, const struct daemon_port *p);
  *  @return 0 or a negative errno with a sentence. */
 int daemon_start_ribs(struct daemon *d, char why[VALUE_MAX * 2]);
 
-/** The i-th for administrators. @param arg d  @return false after the last. */
+/** Describes the i-th netdev to administrators. @param arg d  @return false after the last. */
 bool ribs_show(void *arg, uint32_t i, struct json_t **element);
 
-/** Asks them to end; daemon_end_ribs() waits for that, when there are no sessions any more. */
+/** Asks these netdevs to end; daemon_end_ribs() waits for that once no session is left. */
 void daemon_stop_ribs(struct daemon *d);
 void daemon_end_ribs(struct daemon *d);
 

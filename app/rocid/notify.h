@@ -7,8 +7,7 @@
 #ifndef NOTIFY_H
 #define NOTIFY_H
 
-/** Sends @p text, lines of NAME=VALUE, to $NOTIFY_SOCKET if it is set. Nobody waits for a
- * reader. */
+/** Sends @p text, lines of NAME=VALUE, to $NOTIFY_SOCKET if it is set. Never blocks. */
 void notify(const char *text);
 
 #endif

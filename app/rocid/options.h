@@ -115,7 +115,7 @@ struct options {
 	uint32_t npkeys;
 	struct option_pkey pkey[STATIC_MAX];
 	bool plain_label;	     /* --flow-label av */
-	uint16_t mtu[PORT_SLOTS];    /* 0: as it is */
+	uint16_t mtu[PORT_SLOTS];    /* 0: unchanged */
 	uint16_t queues[PORT_SLOTS]; /* of the peer; 0: unknown */
 	bool prioritized[PORT_SLOTS];
 	struct priority_map priority[PORT_SLOTS];

@@ -28,9 +28,9 @@ void packet_describe(struct daemon_port *p, const char *netdev)
 		gsoport_describe(p->gso, &p->info);
 }
 
-/* A NIC's frames then come merged, by GRO, if they have UDP checksums. Cut again, they have
- * identifications that increase by one, whatever they had: harmless between two rocid, but the ICRC
- * of others' frames may fail. */
+/* Afterwards, frames from a NIC arrive merged by GRO if they have UDP checksums. When they are cut
+ * again, their IPv4 identifications increase by one, whatever they were before: harmless between
+ * two rocids, but the ICRC of other senders' frames may fail. */
 void packet_guard(const struct daemon *d, const struct daemon_port *p)
 {
 	if (p->gso && (d->opt->gso == GSO_YES || !share_is_device(p->info.netdev)))

@@ -26,9 +26,10 @@ bool signals_asked(void);
  * rocid is already stopping. */
 void signals_serve(struct ctl *ctl);
 
-/** Notes what is being stopped now, for the sentence that a shutdown of more than ten seconds
- * prints. From the thread that stops it. @param what stays valid @param number for instance of the
- * port; 0: none */
+/** Notes which object is being stopped now, for the sentence that a shutdown of more than ten
+ * seconds prints. Call it on the thread that stops the object.
+ * @param what  remains valid
+ * @param number  for example of the port; 0: none */
 void signals_stopping(const char *what, uint32_t number);
 
 #endif

@@ -111,7 +111,7 @@ static int make_fast(const struct plan *p, struct plan_template *t, char why[PLA
 
 	if (p->source.net != NET_IPV6 || p->nqps > 1) {
 		snprintf(why, PLAN_WHY,
-			"--fast-cnp uses IPv6 and is about one QP: give --src and --dst as IPv6 "
+			"--fast-cnp uses IPv6 and names one QP: give --src and --dst as IPv6 "
 			"addresses, and one --qpn");
 		return -EINVAL;
 	}

@@ -183,7 +183,7 @@ static uint64_t send_all(
 }
 
 /* Keeps the port while answers arrive, or until the caller has seen all: some ports lose unread
- * frames when they close. Frames that are no answers may come for ever. */
+ * frames when they close. Other frames may never stop coming. */
 static void linger(const struct plan *p, struct answers *a)
 {
 	uint64_t quiet = rte_get_timer_hz() / 1000 * QUIET_MS;

@@ -67,7 +67,7 @@ static bool qp_make(const struct lab_flow *f, struct lab_host *h, struct lab_qp 
 	return true;
 }
 
-/* The handle of the source's QP has its slot. */
+/* Creates the address handle of a flow, in the slot that the handle of its source QP names. */
 static bool handle_make(struct lab_flow *f)
 {
 	uint32_t slot = f->source.qp->handle;

@@ -70,7 +70,8 @@ static void post(struct lab_flow *f, uint64_t now)
 		core_doorbell(&f->poster->host->core, q->qp, now);
 }
 
-/* Messages that may be posted by now: all, one more after each gap, or those that have arrived. */
+/* How many messages may have been posted so far: those that have arrived, one more after each gap,
+ * or all. */
 static uint64_t allowed(const struct lab_flow *f)
 {
 	if (is_poisson(f))
@@ -175,7 +176,7 @@ void flow_stop(struct lab_flow *f, uint64_t now)
 	nic_wake(&f->from->nic, now);
 }
 
-/* As the sink would send it: which source it has makes no difference. */
+/* Sends the CNP that the sink would send. */
 void flow_cnp(struct lab_flow *f, uint64_t now)
 {
 	struct core *c = &f->to->host->core;

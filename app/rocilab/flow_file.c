@@ -20,7 +20,8 @@ struct reader {
 	uint64_t base; /* ns in the file at which the run begins */
 };
 
-/* Node @p n of the file of the topology, if it has one. @return false: it is no host */
+/* Finds host @p n, which is a node of the topology's file if there is one. @return false: it is not
+ * a host */
 static bool find_host(const struct parser *p, unsigned n, uint32_t *to)
 {
 	if (p->nodes && n >= p->nodes)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The time that a message takes when nobody else sends: the measure of slowdown. */
+/* The time that a message takes in an idle network: the reference for slowdown. */
 #include "headers.h"
 #include "lab.h"
 #include "lab_flow.h"

@@ -77,7 +77,7 @@ struct lab {
 	float *share;	  /* packets of flow f in sample i: share[i * flows + f] */
 	float *util;	  /* utilization of port p in sample i: util[i * ports + p] */
 	uint64_t *passed; /* bytes of each port until the last sample */
-	double *looked;	  /* of expectations of a moment, by their number */
+	double *looked;	  /* values of `moment` metrics, by the expectation's number */
 	float *slowdown;  /* of messages that began and ended in the measurement */
 	size_t slowdowns, slowdown_room;
 	double cpu_s;
@@ -136,7 +136,7 @@ void flow_stop(struct lab_flow *f, uint64_t now);
 /** A CNP arrives for the QP that sends its data. */
 void flow_cnp(struct lab_flow *f, uint64_t now);
 
-/** @return what the algorithm of that QP allows now. */
+/** @return the current state of that QP's algorithm. */
 struct cc_view flow_view(const struct lab_flow *f, uint64_t now);
 
 /** Brings f->packets up to date. */
@@ -145,7 +145,7 @@ void flow_look(struct lab_flow *f);
 /** Messages have arrived at @p f. */
 void flow_post(struct lab_flow *f, uint64_t now);
 
-/** @return bytes of the message of @p f that is under way. */
+/** @return the length of the current message of @p f. */
 uint64_t flow_size(const struct lab_flow *f);
 
 /** @return how many times longer that message, now complete, took than it would have alone. */

@@ -89,8 +89,8 @@ bool take_op(const char *word, struct flow_line *f);
  *  @return 0 or -EINVAL */
 int check_datagrams(struct parser *p, struct flow_line *f);
 
-/** Takes the word "repeat" out of the words from @p first on; @p count is 0 then.
- *  @return 0 or -EINVAL: there is a count as well */
+/** Removes the word "repeat", if present, from the words from @p first on, and sets @p count to 0.
+ *  @return 0 or -EINVAL: both "repeat" and a count are given */
 int take_repeat(struct parser *p, unsigned first, uint64_t *count);
 
 /* Statements. */

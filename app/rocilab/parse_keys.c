@@ -121,7 +121,7 @@ static int set_named(struct parser *p, const char *statement, const char *name, 
 	return unknown_key(p, statement, name, keys, n);
 }
 
-/* Whether word @p i is the name of a setting that an earlier one, from @p first on, is as well. */
+/* Whether word @p i repeats the name of a setting, one of the words from @p first on. */
 static bool set_before(const struct parser *p, unsigned first, unsigned i)
 {
 	for (unsigned k = first; k < i; k++)

@@ -137,7 +137,7 @@ void report_run(const struct lab *l, bool all_ports)
 		(unsigned long long)(z->cnps - a->cnps),
 		(unsigned long long)(z->handled - a->handled));
 	/* Not on standard output, which is the same on every machine. */
-	fprintf(stderr, "  %.1f s of CPU, %.3f us for each delivered packet, %llu events\n",
-		l->cpu_s, z->packets ? l->cpu_s * 1e6 / (double)z->packets : 0.0,
+	fprintf(stderr, "  %.1f s of CPU, %.3f us per delivered packet, %llu events\n", l->cpu_s,
+		z->packets ? l->cpu_s * 1e6 / (double)z->packets : 0.0,
 		(unsigned long long)l->engine.fired);
 }

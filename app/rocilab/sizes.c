@@ -111,7 +111,8 @@ uint64_t sizes_draw(const struct sizes *s, struct random *random)
 	return bytes < 1 ? 1 : (uint64_t)bytes;
 }
 
-/* Falling runs of uniform numbers: where the run has odd length, its first is the fraction. */
+/* Von Neumann's method: draws falling runs of uniform numbers until one has odd length. Its first
+ * number is the fraction; the number of earlier runs is the whole part. */
 double draw_exponential(struct random *random)
 {
 	for (double whole = 0;; whole++) {

@@ -14,7 +14,8 @@
 /** Room for group_text(). */
 #define GROUP_TEXT 46
 
-/** "239.1.2.3" or "ff1e::1" to the halves of a MGID. @return false: it is not an address. */
+/** Converts "239.1.2.3" or "ff1e::1" to the halves of an MGID. @return false: it is not an address.
+ */
 bool group_parse(const char *text, uint64_t *high, uint64_t *low);
 
 /** @return the MGID of these halves. */

@@ -24,7 +24,7 @@ struct histogram {
 	uint64_t count[HISTOGRAM_BUCKETS];
 };
 
-/** @return an empty one, to be freed; ends the program without memory. */
+/** @return an empty histogram, to be freed; ends the program if there is no memory. */
 struct histogram *histogram_new(void);
 
 void histogram_clear(struct histogram *h);

@@ -8,8 +8,8 @@
 #define WARM_PART  10
 #define SLICE_PART 50
 #define WARM_MAX   10000u /* messages */
-/* Accumulated completions are polled faster than messages are sent: a slice has several times as
- * many as can accumulate, and at least this number. */
+/* Accumulated completions are polled faster than messages are sent, so a slice is several times
+ * as many messages as can accumulate, and at least SLICE_MIN. */
 #define SLICE_WINDOWS 4u
 #define SLICE_MIN     1024u
 
@@ -71,7 +71,7 @@ void measure_count(struct measure *m, uint64_t completed, uint64_t now)
 {
 	uint64_t took = now - m->began;
 
-	/* Times run from completion to completion: messages may take longer than the run. */
+	/* Time is taken only at completions: a message may take longer than the run. */
 	if (!completed)
 		return;
 	m->completed += completed;

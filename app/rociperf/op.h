@@ -33,8 +33,8 @@ struct op {
 	uint32_t length; /**< the only size that it has; 0: any */
 };
 
-/** @return whether the initiator's completion is what a latency test waits for: it reports an
- * effect at the target that the target does not notice. */
+/** @return whether a latency test waits for the initiator's completion, because it reports an
+ * effect that the target does not notice. */
 static inline bool op_told(const struct op *op)
 {
 	return op->fetches || op->flushes;

@@ -230,7 +230,8 @@ static const char *check_queue(const struct plan *p)
 	uint64_t depth = p->value[PARAM_TX_DEPTH], list = p->value[PARAM_POST_LIST],
 		 mod = p->value[PARAM_CQ_MOD];
 
-	/* Unsignaled requests must never be all that are in flight while a list has no room. */
+	/* While a list does not fit, at least one request in flight must be signaled, or no
+	 * completion would ever free room. */
 	if (depth && (list ? list : 1) + (mod ? mod : 1) > depth + 1)
 		return "--post_list and --cq-mod together must be at most --tx-depth plus one, or "
 		       "the send queue would stop";
@@ -292,7 +293,8 @@ bool plan_check(const struct plan *p, char *why, size_t room)
 		bad = "fetched data cannot be inline: remove --inline_size";
 	if (p->value[PARAM_SRQ] && !op->receives)
 		bad = "--srq applies to receives: use send or write_imm";
-	/* A message is in the slot of the QP whose turn it was, not in the one that is checked. */
+	/* With shared receives, a message lands in the slot of the receive that was next, which may
+	 * be another QP's: --verify would compare the wrong slot. */
 	if (plan_shares_receives(p) && p->value[PARAM_VERIFY] && p->value[PARAM_QPS] > 1)
 		bad = "--verify with a shared receive queue (--srq, XRC) needs --qp 1";
 	if (p->value[PARAM_WINDOW] && op->scatters)

@@ -12,10 +12,10 @@
 struct shape {
 	uint32_t size;
 	uint32_t tx_stride; /* from slot to slot, */
-	uint32_t tx_slots;  /* slots of a QP: of what it sends, */
-	uint32_t rx_stride; /* and of what arrives */
+	uint32_t tx_slots;  /* slots per QP, for sent messages */
+	uint32_t rx_stride; /* the same for received ones */
 	uint32_t rx_slots;
-	uint32_t rx_header; /* bytes before the data in a slot of what arrives */
+	uint32_t rx_header; /* bytes before the data in a receive slot */
 	uint32_t depth;	    /* requests in flight per QP */
 	uint32_t rx_depth;
 	uint32_t cq_mod;

@@ -92,7 +92,7 @@ static void choose_libraries(char *path, size_t size)
 
 	if (err == -ENOENT)
 		errx(EXIT_OURS,
-			"%s is not there: install the package rocinante-verbs, or build with "
+			"%s does not exist: install the package rocinante-verbs, or build with "
 			"-Dverbs=enabled",
 			path);
 	if (err)
@@ -104,7 +104,7 @@ static void choose_preload(char *value, size_t size, bool verbs)
 	int err = libraries_preload(value, size, verbs);
 
 	if (err == -ENOENT)
-		errx(EXIT_OURS, "%s is not there: install the package rocinante-verbs", value);
+		errx(EXIT_OURS, "%s does not exist: install the package rocinante-verbs", value);
 	if (err)
 		errx(EXIT_OURS, PRELOAD " is too long: shorten it");
 }

@@ -40,8 +40,8 @@ static int map_ids(uid_t uid, gid_t gid)
 
 static struct siblings siblings = {.fd = -1};
 
-/* Some systems allow user namespaces but not to map a user there, and nobody can leave a namespace:
- * so another process tries it first.  @return 0 or a negative errno */
+/* Some systems allow user namespaces but not mapping a user in them, and a process cannot leave a
+ * namespace, so a child process tries first.  @return 0 or a negative errno */
 static int try_in_child(void)
 {
 	uid_t uid = geteuid();
@@ -111,8 +111,8 @@ int namespace_enter(const char *shown, char why[WHY_MAX])
 	}
 	if (err)
 		return refuse(why, err,
-			user ? "user namespaces are denied here, or users in them (%s): allow them "
-			       "(sysctl kernel.unprivileged_userns_clone=1, "
+			user ? "user namespaces, or mapping a user in them, are denied here (%s): "
+			       "allow them (sysctl kernel.unprivileged_userns_clone=1, "
 			       "user.max_user_namespaces, "
 			       "kernel.apparmor_restrict_unprivileged_userns=0), or run as root"
 			     : "a mount namespace is denied here (%s): raise "

@@ -83,9 +83,8 @@ bool gso_ask_takes(struct gso_ask *a, const uint8_t *frame, uint64_t now)
 	return gso_peer_known(peer, now);
 }
 
-/* A copy of a frame to somebody else is not ours to answer, nor is one to another owner of this
- * MAC.
- */
+/* @return whether to answer @p frame: not if it is a copy of a frame to another host, or for
+ * another owner of this MAC. */
 static bool is_ours(const struct gso_ask *a, const uint8_t *frame)
 {
 	const struct gid_table *gids =

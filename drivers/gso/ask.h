@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file gso/ask.h
- * A queue's questions to its peers whether they take super-frames (trial.h), what it knows of
- * them (peers.h), and its answers to theirs. On the worker's thread.
+ * Asks a queue's peers whether they take super-frames (trial.h), remembers their answers (peers.h),
+ * and answers their questions. On the worker's thread.
  */
 #ifndef GSO_ASK_H
 #define GSO_ASK_H
@@ -24,7 +24,8 @@ struct gso_ask {
 	unsigned queues;
 	struct gso_peers peers;
 	struct gso_answers answers;
-	/** The answer that is owed, one: bounds what a flood of trials costs. */
+	/** The answer that is owed. There is room for only one, which limits the cost of a flood of
+	 *  trials. */
 	uint8_t owed[GSO_TRIAL_MAX];
 	uint32_t owed_len;		   /* 0: none */
 	bool refused;			   /* this kernel sends no super-frames */
@@ -45,7 +46,7 @@ bool gso_ask_takes(struct gso_ask *a, const uint8_t *frame, uint64_t now);
 /**
  * Takes note of the single frame of @p len bytes at @p frame, for which gso_trial_long() holds.
  * @param to_us  the kernel found this netdev's MAC in it
- * @return true if it is a trial or an answer: nobody else needs it.
+ * @return true if it is a trial or an answer, which must not be passed on.
  */
 bool gso_ask_heard(struct gso_ask *a, const uint8_t *frame, uint32_t len, bool to_us);
 

@@ -38,9 +38,9 @@ void gsoport_options(const struct gsoport *g, bool on);
 void gsoport_describe(const struct gsoport *g, struct port_info *info);
 
 /**
- * Makes queue q send and receive, into buffers of @p pool[q]. Its ethdev is open, no worker uses
- * the port yet; callbacks that are added later see the frames that it received.
- * @param port  whose addresses these are: trials (trial.h) to them are answered
+ * Starts sending and receiving on each queue q, into buffers of @p pool[q]. The ethdev must be open
+ * and not used by any worker yet; callbacks that are added later see the frames received here.
+ * @param port  trials (trial.h) to its addresses are answered
  * @param asks  runs of frames are sent only to peers that answer trials; otherwise to all
  * @return 0 or -ENOMEM.
  */
@@ -75,12 +75,12 @@ void gsoport_runs(const struct gsoport *g, struct gsoport_runs *r);
 uint64_t gsoport_refused(struct gsoport *g, uint32_t *shortest, uint32_t *passed);
 
 /**
- * Finds out whether a queue receives nothing any more. A super-frame that struct virtio_net_hdr
- * cannot describe, such as UDP fragmentation (UFO) from a virtual machine on the same bridge, makes
- * the kernel take a slot and never return it: it drops each later frame, for lack of that slot.
- * Only new sockets help.
- * @return whether that is so: frames were dropped though no slot was filled and no frame was taken,
- * at two looks in a row, which are GSOPORT_LOOK_MS apart.
+ * Checks whether a queue is stuck. A super-frame that struct virtio_net_hdr cannot describe, such
+ * as UDP fragmentation (UFO) from a virtual machine on the same bridge, makes the kernel take a
+ * slot and never return it: for lack of that slot it drops every later frame. Only new sockets
+ * help.
+ * @return true if at two checks in a row, GSOPORT_LOOK_MS apart, frames had been dropped although
+ * no slot was filled and no frame was taken.
  */
 bool gsoport_stuck(struct gsoport *g, uint64_t now_ms);
 

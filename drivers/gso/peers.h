@@ -19,17 +19,18 @@
 #define GSO_PEER_SETS	 32u
 #define GSO_ANSWER_SLOTS 64u
 
-/** How long a peer is known after a trial that it answered was sent. A peer that is replaced by one
- * that takes no runs is sent them no longer than that; no rocid restarts as fast. */
+/** How long a peer is known after a trial that it answered was sent. This limits how long runs are
+ * sent to a host that has replaced the peer and does not take them; rocid cannot restart as fast.
+ */
 #define GSO_KNOWN_MS 250u
-/** It is asked again after this time, while runs are sent to it. */
+/** While runs are sent to a known peer, it is asked again after this time. */
 #define GSO_AGAIN_MS 60u
-/** One that does not answer is asked again after this time, then after twice the time, ... */
+/** A peer that does not answer is asked again after this time, then after twice the time, ... */
 #define GSO_WAIT_MIN_MS 10u
 /** ... up to this. */
 #define GSO_WAIT_MAX_MS 10000u
-/** Between two trials of a queue, whomever they ask: bounds what a table that is too small costs.
- */
+/** The time between two trials of a queue, to any peers: limits the cost of a table that is too
+ * small. */
 #define GSO_PACE_MS 1u
 
 struct gso_peer {
@@ -37,15 +38,15 @@ struct gso_peer {
 	uint8_t ip4; /* the address has 4 bytes, the other 12 are 0 */
 	bool used;
 	uint8_t ip[16];
-	uint64_t seen;	 /* when a run was last sent to it, or looked for one */
-	uint64_t known;	 /* until then */
+	uint64_t seen;	 /* when a run for it was last sent or attempted */
+	uint64_t known;	 /* until when it is known */
 	uint64_t due;	 /* when to ask again */
-	uint64_t wait;	 /* after that, if it does not answer */
+	uint64_t wait;	 /* the pause after that, if it does not answer */
 	uint64_t cookie; /* of the last trial; 0: answered, or none */
-	uint64_t asked;	 /* when that was sent */
+	uint64_t asked;	 /* when the last trial was sent */
 };
 
-/** All times are of one clock, its unit is free. */
+/** All times are from one clock of any unit. */
 struct gso_peers {
 	uint64_t ms;	/* a millisecond */
 	uint64_t paced; /* no trial before */

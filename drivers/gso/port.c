@@ -144,7 +144,7 @@ void gsoport_describe(const struct gsoport *g, struct port_info *info)
 		memcpy(info->mac, ifr.ifr_hwaddr.sa_data, sizeof(info->mac));
 }
 
-/* Before any callback: a worker may look at the answers of all. */
+/* Call it before any callback is added: a worker may read the answers of all queues. */
 static void prepare_to_ask(struct gsoport *g, const struct port *port, bool asks)
 {
 	for (uint16_t i = 0; i < g->queues; i++) {
@@ -286,7 +286,9 @@ uint64_t gsoport_refused(struct gsoport *g, uint32_t *shortest, uint32_t *passed
 	return g->refused - before;
 }
 
-/* Frames of a full ring are dropped too, while its worker is paused: then slots are filled. */
+/* Frames are also dropped while a paused worker leaves the ring full, but then its slots are
+ * filled.
+ */
 static bool is_stuck(struct gso_queue *q)
 {
 	uint64_t missed_now = missed(q);

@@ -39,8 +39,8 @@ _Static_assert(offsetof(struct gso_message, head) == sizeof(struct virtio_net_hd
 
 /** The longest frame that passed lately. Written by the worker; the control thread takes it. */
 struct gso_passed {
-	_Atomic uint32_t len;	 /* since the control thread looked */
-	_Atomic uint32_t before; /* what it found then */
+	_Atomic uint32_t len;	 /* since the control thread last took it */
+	_Atomic uint32_t before; /* the value taken then */
 };
 
 struct gso_queue {
@@ -63,7 +63,7 @@ struct gso_queue {
 	struct iovec piece[3 * BURST];
 	_Atomic uint32_t refused_len;  /* written by the worker, emptied by the control thread */
 	struct gso_passed single, run; /* frames that went singly, and in runs */
-	/* the worker's: for how long messages have been offered in vain, and when one was last */
+	/* the worker's: how long messages have been refused, and when one was last offered */
 	uint64_t waited, tried;
 	struct gso_counters {
 		_Atomic uint64_t ipackets, ibytes, ierrors, nombuf, opackets, obytes, oerrors,
@@ -93,8 +93,9 @@ static inline uint64_t gso_counted(const _Atomic uint64_t *from)
 uint16_t gso_receive(
 	uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n, uint16_t max, void *arg);
 
-/** The one that sends (rte_tx_callback_fn). Sent buffers stay with the caller: the ethdev takes
- * them next. @return how many of the @p n frames; the caller offers the others again. */
+/** The ethdev's callback (rte_tx_callback_fn) that sends. The sent buffers still belong to the
+ * caller: the ethdev takes them next. @return how many of the @p n frames were sent; the caller
+ * offers the others again. */
 uint16_t gso_send(uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n, void *arg);
 
 #endif

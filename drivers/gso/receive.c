@@ -116,7 +116,7 @@ static void discard(struct gso_queue *q, const struct gsosock_frame *f)
 	gso_count(f->whole || f->queued ? &q->count.ierrors : &q->count.no_room, 1);
 }
 
-/* Whether it is a trial, an answer or a part of one, which nobody else is to see. */
+/* Whether @p f is a trial, an answer or a part of one, which must not be passed on. */
 static bool heard(struct gso_queue *q, const struct gsosock_frame *f)
 {
 	uint8_t part[GSO_TRIAL_MAX];

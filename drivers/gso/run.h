@@ -49,7 +49,7 @@ struct gso_run {
 /**
  * Begins a run with the frame of @p len bytes at @p frame, which stays where it is.
  * @return false if it must be sent singly: it is not an untagged RoCEv2 frame with a UDP checksum
- * of 0 whose lengths and IPv4 checksum are correct. Those of a wrong frame must stay wrong.
+ * of 0 whose lengths and IPv4 checksum are correct. A run would correct those of a wrong frame.
  */
 bool gso_begin(struct gso_run *r, const uint8_t *frame, uint32_t len);
 
@@ -97,11 +97,11 @@ static inline uint32_t gso_split_payload(const struct gso_split *s)
 	return s->left < s->size ? s->left : s->size;
 }
 
-/** Writes the headers of the next frame at @p out, UDP checksum 0; what follows them is there
- * already. One must be left. @return the bytes of the frame. */
+/** Writes the headers of the next frame, with UDP checksum 0, at @p out, where its payload is
+ * already. A frame must be left. @return the bytes of the frame. */
 uint32_t gso_split_head(struct gso_split *s, uint8_t *out);
 
-/** Writes the next frame at @p out, as gso_split_head(), completely. */
+/** Writes the whole next frame at @p out. @return as gso_split_head(). */
 uint32_t gso_split_next(struct gso_split *s, uint8_t *out);
 
 #endif

@@ -9,10 +9,11 @@
 #include "gso/queue.h"
 #include "gso/run.h"
 
-/* A queue on the way that is full for longer is none: the frame is refused. Shorter than a worker
- * offers it. */
+/* A refusal that lasts longer is not due to a full queue on the path: the frame is refused. Shorter
+ * than the time for which a worker offers a frame. */
 #define FULL_MS 50u
-/* More is a pause of the worker, in which nobody looked whether the queue has room. */
+/* A longer interval between two attempts was a pause of the worker, which did not check for room
+ * meanwhile. */
 #define STEP_MS 1u
 
 static void note_passed(struct gso_passed *p, uint32_t len)
@@ -46,8 +47,8 @@ static struct iovec piece(const void *at, size_t len)
 	return (struct iovec){(void *)(uintptr_t)at, len};
 }
 
-/* Finds those of the @p n frames at @p m that go as a run. @return how many: 1 if none join the
- * first, or are not to. */
+/* Finds how many of the @p n frames at @p m to send as a run. @return 1 if no other can join the
+ * first frame, or the peer takes no runs. */
 static uint16_t find_run(struct gso_queue *q, struct gso_run *run, struct rte_mbuf **m, uint16_t n)
 {
 	uint16_t frames = 1;
@@ -67,7 +68,8 @@ static uint16_t find_run(struct gso_queue *q, struct gso_run *run, struct rte_mb
 	return frames;
 }
 
-/* Builds message @p msg: the first of @p m, and those that can join it. @return pieces. */
+/* Builds message @p msg of the first frame of @p m and those that can join it. @return how many
+ * pieces it has. */
 static unsigned lay_out(struct gso_queue *q, struct gso_message *msg, struct iovec *io,
 	struct rte_mbuf **m, uint16_t n)
 {
@@ -126,7 +128,8 @@ static uint16_t count_sent(struct gso_queue *q, unsigned from, unsigned to)
 	return frames;
 }
 
-/* Counts the time since @p q was last full. @return whether that is too long for a queue. */
+/* Adds the time since the previous refusal. @return whether @p q's frames have been refused for
+ * longer than a queue on the path stays full. */
 static bool waits_in_vain(struct gso_queue *q)
 {
 	const uint64_t now = rte_rdtsc(), ms = rte_get_tsc_hz() / 1000;
@@ -136,10 +139,10 @@ static bool waits_in_vain(struct gso_queue *q)
 	return q->waited > FULL_MS * ms;
 }
 
-/* Whether @p msg, for which there was no room, is to be offered again: frames as long as it passed
- * lately, so a queue on the way is full, and that is not the case for so long that it is no queue.
- * Those of runs show nothing about single frames, because a run may pass where they do not: as one,
- * whose length nobody compares with an MTU. */
+/* Whether to offer @p msg again, which was refused for lack of room. Frames as long as its longest
+ * passed lately, so a queue on the path is probably full, unless the refusal has lasted longer than
+ * any queue stays full. Frames of runs prove nothing about single frames: a run may pass where a
+ * single frame does not, because no device compares the length of a super-frame with an MTU. */
 static bool may_pass(struct gso_queue *q, const struct gso_message *msg)
 {
 	uint32_t longest = passed(&q->single);

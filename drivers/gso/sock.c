@@ -20,13 +20,13 @@
 #define PAGE  4096u
 #define BLOCK (255 * PAGE)
 /* A slot holds any single frame, and there are as many as in the ring of DPDK's AF_PACKET port
- * (share.c): the windows of several QPs while a thread is paused for some milliseconds. The kernel
- * queues what is longer, super-frames, at the socket as well (PACKET_COPY_THRESH), as it is: it
- * copies nothing but the part that fits in the slot. */
+ * (share.c): the windows of several QPs while a thread is paused for some milliseconds. A longer
+ * frame (a super-frame) is also queued whole at the socket (PACKET_COPY_THRESH); the kernel copies
+ * only the part that fits in the slot. */
 #define SHORT_SLOT   MBUF_ROOM
 #define SHORT_BLOCKS 10u
-/* Of those, as many as the long slots below had room for, several times. Twice that is the limit of
- * their memory. */
+/* Bytes of super-frames queued at the socket: several times what the long slots below hold. The
+ * kernel's limit for their memory is twice this. */
 #define RECEIVE_ROOM (16 << 20)
 /* Where the system limits a socket's memory (net.core.rmem_max) and rocid may not raise it, slots
  * hold super-frames (GSO_FRAME_MAX): 240, 16 MB, all in use because they are filled in turn. With

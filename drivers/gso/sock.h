@@ -65,13 +65,13 @@ int gsosock_options(const struct gsosock *s, bool on);
 
 void gsosock_close(struct gsosock *s);
 
-/** @return whether the kernel has put a frame into the next slot, which is @p f then. */
+/** @return whether the kernel has put a frame into the next slot, which @p f then describes. */
 bool gsosock_look(const struct gsosock *s, struct gsosock_frame *f);
 
 /**
  * Reads the frame of @p len bytes that the next slot says is queued, into @p io from its second
- * element on; the first is for this function. Must be called once for each such frame, even one
- * that is to be discarded.
+ * element on; the first is for this function. Call it once for each such frame, even to discard
+ * the frame.
  * @return whether it has that length. The caller compares its first bytes with those in the slot.
  */
 bool gsosock_read(const struct gsosock *s, struct iovec *io, unsigned n, uint32_t len);

@@ -32,8 +32,9 @@ static uint32_t icrc_state(const uint8_t *frame)
 		head_of(frame) - ETH_HLEN + ICRC_AT);
 }
 
-/* Makes the headers of @p out, which are those of another frame, those of a single frame. The
- * cookie gives each trial a flow: no offload merges it with what a QP sends, twice. */
+/* Turns the headers of @p out, copied from another frame, into those of a single frame. The source
+ * port depends on the cookie, so that trials are in flows of their own and no offload merges one
+ * with a QP's packets twice. */
 static void mend_head(uint8_t *out, uint64_t cookie, uint16_t id)
 {
 	uint32_t head = head_of(out);
@@ -56,7 +57,7 @@ static void mend_head(uint8_t *out, uint64_t cookie, uint16_t id)
 	put_be16(ip + IP4_CSUM, (uint16_t)~path_csum_fold(sum));
 }
 
-/* After the headers, which are complete. @return bytes of the frame. */
+/* Writes a part after the headers, which are complete. @return the bytes of the frame. */
 static uint32_t write_part(uint8_t *out, uint8_t opcode, uint8_t psn, uint64_t cookie)
 {
 	uint32_t head = head_of(out);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file gso/trial.h
- * The frames by which two gsoports find out that super-frames (run.h) reach the other: a trial is a
- * super-frame of two short parts, with PSN 0 and 1; the answer repeats its cookie in a single
- * frame. Only the second part is answered: its ICRC is wrong if it was cut off by something that
- * does not increment the IPv4 identification. Bytes only.
+ * The frames with which two gsoports find out that super-frames (run.h) reach the other. A trial is
+ * a super-frame of two short parts, with PSN 0 and 1; the answer repeats its cookie in a single
+ * frame. Only the second part is answered: its ICRC is wrong if a device that does not increment
+ * the IPv4 identification cut it off. Bytes only.
  *
  * Each is a RoCEv2 frame with a correct ICRC, a manufacturer specific opcode (IBA 9.2.1, table 35:
- * 11xxxxxx) and destination QP 0, which no RoCE port has: a receiver that does not know it drops
- * it, whole or in parts.
+ * 11xxxxxx) and destination QP 0, which no RoCE port has: a receiver that does not know these
+ * frames drops them, whole or in parts.
  */
 #ifndef GSO_TRIAL_H
 #define GSO_TRIAL_H
@@ -17,21 +17,22 @@
 #include <stdint.h>
 #include "gso/run.h"
 
-/** Bytes of a part: BTH, 8 bytes that name it, the cookie, zeros, ICRC. NICs leave shorter parts to
- * the kernel (i40e and ice below 64 bytes, gve and idpf 88, ibmveth 224), and that the kernel cuts
- * well would not show that they do. Not longer than in frames of the smallest path MTU. */
+/** Bytes of a part: BTH, 8 bytes that identify trials, the cookie, zeros, ICRC. A part must be long
+ * enough for the NIC to cut it: NICs leave shorter ones to the kernel (i40e and ice below 64 bytes,
+ * gve and idpf 88, ibmveth 224), which would prove nothing about the NIC. Not longer than in frames
+ * of the smallest path MTU. */
 #define GSO_TRIAL_PART 256u
 #define GSO_TRIAL_MAX  (GSO_HEAD_MAX + 2u * GSO_TRIAL_PART)
 
 enum gso_trial_kind {
 	GSO_TRIAL_NOT,
 	GSO_TRIAL_BEGIN, /* the first part of a trial, which proves nothing */
-	GSO_TRIAL,	 /* the second: the whole arrived, cut or not as its frames should be */
+	GSO_TRIAL,	 /* the second: the whole trial arrived, correctly cut or uncut */
 	GSO_TRIAL_ANSWER
 };
 
-/** Whether a frame of @p len bytes can be a trial, a part of one or an answer: no other is worth a
- * look. */
+/** Whether a frame of @p len bytes can be a trial, a part of one or an answer; frames of other
+ * lengths need no further check. */
 static inline bool gso_trial_long(uint32_t len)
 {
 	uint32_t l4 = len - (ETH_HLEN + UDP_HLEN + IP4_HLEN);
@@ -42,7 +43,7 @@ static inline bool gso_trial_long(uint32_t len)
 }
 
 /**
- * Writes a trial to the peer that the frame @p like, which gso_begin() accepted, is sent to.
+ * Writes a trial to the destination of the frame @p like, which gso_begin() accepted.
  * @return its bytes. The kernel cuts it into parts of GSO_TRIAL_PART after @p head bytes.
  */
 uint32_t gso_trial_write(

@@ -27,7 +27,8 @@ void rib_unwake(int eventfd)
 	(void)!read(eventfd, &n, sizeof(n));
 }
 
-/* It ends: they come from answers, of which there are none meanwhile but those that wait. */
+/* The loop ends: the packet thread adds a handle only in response to an answer of this thread,
+ * which gives none meanwhile. */
 static void destroy_handles(struct rib *r)
 {
 	struct rib_job job;

@@ -39,8 +39,8 @@ bool rib_jobs_put(struct rib_jobs *to, const struct rib_job *job);
 bool rib_jobs_take(struct rib_jobs *from, struct rib_job *job);
 bool rib_jobs_take_youngest(struct rib_jobs *from, struct rib_job *job);
 
-/** @return how many there were a moment ago: more by now, if only others put, and fewer, if only
- *  others take. */
+/** @return how many there were a moment ago: now at least as many if only other threads put, and at
+ *  most as many if only other threads take. */
 static inline uint32_t rib_jobs_count(const struct rib_jobs *in)
 {
 	return atomic_load_explicit(&in->n, memory_order_relaxed);

@@ -103,7 +103,7 @@ static void run_once(struct rib *r)
 }
 
 /* While there is no session the netdev has no carrier; it keeps its addresses.
- * @return whether a session cost memory, and did not serve long */
+ * @return whether a session allocated memory and served only briefly */
 static bool attempt(struct rib *r)
 {
 	uint64_t began = rib_now_ns();
@@ -132,7 +132,7 @@ static void *run(void *arg)
 		struct pollfd p = {.fd = r->wake, .events = POLLIN};
 
 		pause = rib_next_pause(pause, attempt(r));
-		/* Wakes of a session that has ended are drained, or each poll returns at once. */
+		/* Drains wake-ups left by the ended session, or every poll would return at once. */
 		if (!atomic_load(&r->stop) && poll(&p, 1, pause) > 0)
 			rib_unwake(r->wake);
 	}

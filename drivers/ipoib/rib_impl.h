@@ -15,10 +15,10 @@
 #define RIB_BURST  64u
 #define RIB_RECVS  4096u
 #define RIB_SENDS  512u
-#define RIB_SIGNAL 32u /* one send of so many is signaled */
-#define RIB_CHAIN  16u /* sends that are posted together: a fence, and perhaps a bell, for all */
-/** Room of a datagram: 40 octets of GRH, the packet, and what a translation adds. Before a frame
- *  that is read here ROCI_GRH_LEN stay free. */
+#define RIB_SIGNAL 32u /* one send in this many is signaled */
+#define RIB_CHAIN  16u /* sends that are posted together: one fence, and at most one doorbell */
+/** Room per datagram: 40 octets of GRH, the packet, and the bytes that a translation adds. In front
+ *  of a frame that is read here, ROCI_GRH_LEN bytes are free. */
 #define RIB_SLOT   4352u
 #define RIB_GROUPS 256u
 /** Of these, solicited-node groups of hosts on the bridge, newest hosts first. This leaves room for
@@ -105,18 +105,18 @@ struct rib {
 	uint8_t mac[6];	     /* likewise */
 	uint32_t ifindex;
 	ino_t netns;	      /* where the netdev was when its session began */
-	uint8_t given_mac[6]; /* the port's, when the netdev had it last from here */
+	uint8_t given_mac[6]; /* the port's MAC when this code last gave it to the netdev */
 	struct rib_qp q;
 	struct ipoib *ipoib;
-	struct rib_frames *frames; /* those under way */
-	bool failed;		   /* the session or the netdev: begin again */
-	const char *why;	   /* that */
+	struct rib_frames *frames; /* frames in flight */
+	bool failed;		   /* the session or the netdev failed: begin again */
+	const char *why;	   /* the reason */
 	uint32_t sessions;	   /* begun so far */
 	bool gone;		   /* the netdev was deleted */
-	bool costly;		   /* the attempt came as far as memory for packets */
+	bool costly;		   /* the attempt got as far as allocating memory for packets */
 	_Atomic bool helping;	   /* the helper may run */
 	_Atomic bool asked_port;   /* events came: the helper compares the port's properties */
-	_Atomic bool outdated;	   /* the helper found that they or the netdev's place are others */
+	_Atomic bool outdated;	   /* they changed, or the netdev was moved or deleted; helper */
 	pthread_mutex_t lock;
 	struct rib_jobs ring[RIB_RINGS];
 	struct rib_hosts hosts;		  /* under lock */
@@ -160,7 +160,7 @@ static inline int rib_next_pause(int before, bool in_vain)
 
 /* packets.c */
 
-/** @return where frames under way are kept, to be freed; NULL: no memory. */
+/** @return room for frames in flight, to be freed; NULL: no memory. */
 struct rib_frames *rib_frames_create(void);
 
 /** Forgets them: a session begins. */
@@ -280,10 +280,10 @@ int rib_make_handles(struct rib *r, struct rib_asking *a, int longest_ms);
 /* groups.c */
 
 /** If there are too many groups, chooses those of the lowest number, then those that have been
- * received longest: nobody can displace groups by joining more. */
+ * received longest: no host can displace groups by joining more. */
 enum rib_rank {
-	RIB_OWN,  /**< all hosts, all routers, and where the host's own addresses are solicited */
-	RIB_HOST, /**< where hosts of a bridge are solicited: RIB_HOST_GROUPS at most */
+	RIB_OWN,  /**< all hosts, all routers, and the solicited-node groups of our own addresses */
+	RIB_HOST, /**< solicited-node groups of a bridge's hosts: at most RIB_HOST_GROUPS */
 	RIB_REST,
 };
 
@@ -332,7 +332,8 @@ struct mnl_socket;
 struct nlmsghdr;
 
 /** @return a socket that is readable when memberships, addresses or settings of netdevs may have
- *  changed, those of other namespaces too where the kernel allows it, or NULL. At home. */
+ *  changed, including those of other namespaces where the kernel allows it; or NULL. Call it in
+ *  rocid's own namespace. */
 struct mnl_socket *rib_memberships_open(void);
 
 /** Reads what the kernel joined, and what hosts on the netdev's bridge did, into m->now.

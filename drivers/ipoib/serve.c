@@ -66,7 +66,7 @@ static void now_and_then(struct rib *r, uint64_t now)
 	rib_publish(r, true);
 	take_events(r);
 	if (atomic_load(&r->outdated))
-		rib_fail(r, "the port, or the netdev's place, has changed");
+		rib_fail(r, "the port has changed, or the netdev was moved or deleted");
 }
 
 static void drain(struct rib *r, const struct pollfd *p)

@@ -120,19 +120,19 @@ struct abi_cm_param {
 	uint8_t private_data[ABI_CM_PRIVATE_MAX];
 };
 
-/* CM_CONNECT: of a UD id it asks for the QPN (SIDR). The QP must be of this session. */
+/* CM_CONNECT: for a UD id, requests the peer's QPN (SIDR). The QP must be of this session. */
 struct abi_cm_connect {
 	uint32_t id;
 	uint32_t zero;
 	struct abi_cm_param param;
 };
 
-/* CM_ACCEPT: passive: REP, or SIDR_REP. Active, after CONNECT_RESPONSE: RTU; `param` is then not
- * read but for its private data. */
+/* CM_ACCEPT: the passive side sends a REP or SIDR_REP. The active side, after CONNECT_RESPONSE,
+ * sends an RTU; only the private data of `param` is then used. */
 struct abi_cm_accept {
 	uint32_t id;
 	uint32_t zero;
-	uint64_t uid; /* of the new id from now on, passive */
+	uint64_t uid; /* passive side: of the new id from now on */
 	struct abi_cm_param param;
 };
 

@@ -271,8 +271,8 @@ enum abi_writers {
 	ABI_WRITERS_UFFD_USER,	/* without the kernel's faults */
 	ABI_WRITERS_SIGNALS,	/* stops its threads */
 };
-/* REREG_MR: the region gets what is described here, all of it, and keeps handle and keys. Carries a
- * descriptor as REG_MR; the reply is that of REG_MR. Meanwhile its keys are unknown. */
+/* REREG_MR: replaces everything about the region except its handle and keys. Carries a descriptor
+ * as REG_MR does; the reply is that of REG_MR. While the command runs, the keys are unknown. */
 struct abi_rereg_mr {
 	uint32_t handle;
 	uint32_t reserved;
@@ -293,8 +293,8 @@ struct abi_get_arena {
 };
 
 /* GET_USERFAULTFD: no body. The reply carries a descriptor of /dev/userfaultfd, from which a
- * program makes a userfaultfd that sees the kernel's faults, too. EOPNOTSUPP: rocid has none, or
- * gives none. */
+ * program makes a userfaultfd that also sees the kernel's faults. EOPNOTSUPP: rocid has none, or
+ * passes none to programs. */
 
 /* ALLOC_MW: a memory window. Binding it is a work request (ABI_WR_BIND_MW). */
 struct abi_alloc_mw {
@@ -542,8 +542,8 @@ struct abi_limit_qp {
 
 #define ABI_REPORT_MAX 508
 
-/* REPORT: the library has refused something that rocid was not asked for, or repeats what rocid has
- * refused. For administrators; has no other effect. */
+/* REPORT: a refusal, for administrators: one that the library made itself without asking rocid, or
+ * one of rocid's, repeated. Has no other effect. */
 struct abi_report {
 	uint32_t qpn;		       /* a QP of the session; 0: none */
 	char sentence[ABI_REPORT_MAX]; /* ends with a 0 byte; not empty */

@@ -365,7 +365,7 @@ static void put_aside(uintptr_t addr)
 			if (pread(sh->f->fd, fk.aside + i * arena.page, size,
 				    (off_t)(sh->off + (page - sh->s))) != (ssize_t)size)
 				give_up(NO_COPY);
-			/* Set before anybody can write the page. */
+			/* Set before any thread can write the page. */
 			for (size_t k = 0; k < size / arena.page; k++)
 				atomic_store(&fk.is_aside[i + k], 1);
 		}

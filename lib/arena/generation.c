@@ -103,8 +103,9 @@ static bool is_seen(const struct arena_file *f, uint64_t off, uint64_t len)
 /* Scans skipped after a failed one, because each stops the process for a long time. */
 #define LOOKS_SKIPPED 256u
 
-/* @return whether a look at the mappings, during which no other thread ran (sweep.c), found no part
- * of [@p off, @p off + @p len). It disturbs no sleeping thread, as there are other places. */
+/* @return whether a scan of the mappings, during which no other thread ran (sweep.c), found no part
+ * of [@p off, @p off + @p len). The scan disturbs no sleeping thread, because there are other
+ * places. */
 static bool is_unseen(const struct arena_file *f, uint64_t off, uint64_t len, bool alone)
 {
 	static unsigned skip;

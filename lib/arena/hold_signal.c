@@ -26,8 +26,8 @@
 #define PATIENCE_NS 30000000000ull
 #define STILL_NS    300000000ull /* a mere look can be repeated later */
 
-/* More CPU time than a thread needs to go to sleep on a futex, and looks, at all threads together,
- * until each has had that. */
+/* TO_SLEEP_NS: more CPU time than a thread needs to go to sleep on a futex. NUDGE_LOOKS: how often
+ * to check, over all threads, whether each has had that time. */
 #define TO_SLEEP_NS 10000u
 #define NUDGE_LOOKS 100u
 #define CPU_CLOCK   6 /* CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED of the kernel */
@@ -430,8 +430,8 @@ static uint64_t cpu_ns(pid_t tid)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Looks at a thread that runs until it sleeps, or has run for so long that it cannot be on its way
- * to sleep.  @return as thread_waits(); THREAD_RUNS: neither, but the looks are used up. */
+/* Checks a running thread until it sleeps, or has run for so long that it cannot be on its way to
+ * sleep.  @return as thread_waits(); THREAD_RUNS: neither happened within NUDGE_LOOKS checks. */
 static enum thread_wait look_again(struct range *r, pid_t tid)
 {
 	const struct timespec pause = {.tv_nsec = PAUSE_NS};

@@ -5,8 +5,8 @@
 #define LEVEL_BITS 8
 #define SLOT_MASK  (WHEEL_SLOTS - 1u)
 #define TOP_SHIFT  (LEVEL_BITS * (WHEEL_LEVELS - 1))
-/* Ticks that can be distinguished: one slot less than a turn of the top level, so that nothing ever
- * goes into the current slot of the top level. */
+/* Ticks that can be distinguished: one slot less than a turn of the top level, because a timer must
+ * never go into the current slot of the top level. */
 #define HORIZON ((uint64_t)SLOT_MASK << TOP_SHIFT)
 
 static void slot_mark(struct wheel *w, unsigned level, unsigned idx)

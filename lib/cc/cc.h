@@ -60,8 +60,8 @@ struct cc_config {
 	uint32_t profile;
 	uint32_t set; /* bit i: value i is not the default */
 	double value[CC_PARAMS_MAX];
-	/** For packets that are not acknowledged: READ responses, UC and UD. NULL: they follow this
-	 *  one. It lives as long as this one. */
+	/** The parameters for packets that are not acknowledged: READ responses, UC and UD. NULL:
+	 *  the same. It lives as long as this struct. */
 	const struct cc_config *unacked;
 };
 

@@ -486,7 +486,8 @@ static uint64_t not_long_ago(uint64_t at, uint64_t every, uint64_t now)
 	return now > at + every ? now - every : at;
 }
 
-/* Other times between increases, and between updates of alpha, apply from @p now on. */
+/* The times between increases and between updates of alpha have changed; the new ones apply from
+ * @p now on. */
 static void take_times(struct cc *c, uint64_t now)
 {
 	struct dcqcn *d = of(c);

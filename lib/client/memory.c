@@ -392,8 +392,8 @@ static int reg_call(
 	if (!len)
 		return fail(EOPNOTSUPP,
 			"the memory consists of %u pieces that were moved or registered "
-			"separately, but a region can have %u: register its parts, or the whole "
-			"first",
+			"separately, but a region can have %u: register its parts, or register the "
+			"whole before any part",
 			mr->hold->npieces, (unsigned)ABI_PIECES_MAX);
 	if (handle) {
 		body.rereg.handle = *handle;

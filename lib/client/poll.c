@@ -39,8 +39,8 @@ static struct qp *find_qp(const struct cq *cq, uint32_t qpn)
 	return &cq->pub == qp->pub.send_cq ? qp : map_entry(n, struct qp, in_recv_cq);
 }
 
-/* @return the owner of completion @p e, which mostly is that of the previous one; NULL: unknown, or
- * an XRC message that used an SRQ. */
+/* @return the owner of completion @p e, usually that of the previous one; NULL: unknown, or an XRC
+ * message that used an SRQ. */
 static struct qp *owner_of(struct cq *cq, const struct abi_cqe *e)
 {
 	if (unlikely(e->srqn))
@@ -75,7 +75,8 @@ static void account(struct qp *qp, struct queue *q, const struct abi_cqe *e)
 	atomic_store_explicit(&q->polled, polled + 1, memory_order_release);
 }
 
-/* @p qp: has the program's number for it, which differs for QP1; NULL: another program's. */
+/* @p qp  the QP of the completion, whose number for the program differs for QP1; NULL: the QP is
+ * another program's. */
 static void to_wc(const struct abi_cqe *e, const struct qp *qp, struct roci_wc *wc)
 {
 	*wc = (struct roci_wc){

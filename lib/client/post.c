@@ -149,9 +149,8 @@ static NOINLINE int check_operands(const struct roci_send_wr *wr, unsigned op, u
 {
 	if (op & OP_ATOMIC && (wr->num_sge != 1 || length != ATOMIC_LEN))
 		return fail(EINVAL,
-			"an atomic needs one SGE of 8 bytes for the original word, but this one "
-			"has "
-			"%d of %llu bytes",
+			"an atomic needs one SGE of 8 bytes for the original word, but num_sge is "
+			"%d, with %llu bytes in all",
 			wr->num_sge, (unsigned long long)length);
 	if (op & OP_WORD && length != ATOMIC_LEN) /* FLU-08 */
 		return fail(EINVAL, "an ATOMIC WRITE writes 8 bytes, but this one has %llu",

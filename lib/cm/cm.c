@@ -6,7 +6,7 @@
 #include <string.h>
 #include "cm_impl.h"
 
-#define ID_ROUNDS 8u /* 4 are the least; those beyond are for so short halves */
+#define ID_ROUNDS 8u /* 4 are the minimum; short halves need more */
 
 static const char state_names[CM_STATES][16] = {"idle", "req-sent", "mra-req-rcvd", "req-rcvd",
 	"mra-req-sent", "rep-sent", "mra-rep-rcvd", "rep-rcvd", "mra-rep-sent", "established",

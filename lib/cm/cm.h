@@ -239,8 +239,9 @@ int cm_sidr_answer(struct cm *cm, uint32_t id, enum cm_sidr_status status, uint3
 	uint32_t qkey, const void *private_data, size_t len, uint64_t now);
 
 /**
- * @return the flow label of a connection that the RDMA IP CM service makes between two ports: as
- * the specification of RoCE's entropy has it, or, if @p as_linux, as Linux does (ENT-06). 20 bits.
+ * @return the 20-bit flow label of a connection that the RDMA IP CM service makes between two
+ * ports: as RoCE's entropy specification defines it or, if @p as_linux, as Linux computes it
+ * (ENT-06).
  */
 uint32_t cm_flow_label(uint16_t dst_port, uint16_t src_port, bool as_linux);
 

@@ -16,10 +16,10 @@
 #define CM_TICK_SHIFT	  20u /* 1.05 ms: the protocol has no shorter time */
 #define CM_TIME_MAX	  25u /* 131 s */
 #define MRA_TIMEOUT	  24u /* 66 s, in an MRA that answers a duplicate */
-/* 17 s, the longest response timeout of a peer that an answer is kept for; Linux has 20. */
+/* 17 s, the longest response timeout of a peer for which an answer is kept; Linux uses 20. */
 #define CM_ANSWER_TIMEOUT 22u
-/* Most duplicates of a connection that are answered: a peer repeats a message 15 times; more
- * repeats are hostile. */
+/* Maximum number of duplicates that are answered per connection: a peer repeats a message 15 times;
+ * more repeats are hostile. */
 #define CM_ANSWERS 128u
 
 /* How a connection is found by the peer's identifiers, besides by our id. */

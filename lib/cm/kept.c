@@ -40,7 +40,7 @@ void cm_keep_no_more(struct cm *cm, struct cm_conn *c)
 		cm->nanswers[cm_peer(cm, &c->path)]--;
 }
 
-/* SEC-03: of the peer with the most answers, so that a flood costs others none of theirs. */
+/* SEC-03: the answers of the peer that has the most, so that a flood evicts none of other peers. */
 static struct list *most_answers(struct cm *cm)
 {
 	unsigned most = 0;

@@ -34,8 +34,8 @@ static inline void count_bad_pkey(struct core *c, unsigned port)
 		c->count.bad_pkey[port]++;
 }
 
-/** Notes the queue that the peer's packets arrive by. Only valid packets count, so that nobody else
- *  can influence which worker has the QP. */
+/** Notes the queue on which the peer's packets arrive. Only valid packets count, so that no other
+ *  host can influence which worker has the QP. */
 static inline void observe_queue(struct qp *qp, uint8_t queue)
 {
 	if (likely(queue >= PKT_LOCAL))
@@ -48,12 +48,12 @@ static inline void observe_queue(struct qp *qp, uint8_t queue)
  *  @return as core_rx(). */
 uint16_t classify_step(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now);
 
-/** @return what is wrong with the addresses of @p pkt (MAC, source or destination), which is not
- * from the peer of the QP that it names. */
+/** @return the fault in the addresses (MAC, source or destination) of @p pkt, which is not from the
+ *  peer of the QP that it names. */
 enum drop classify_addresses(const struct core *c, const struct pkt *pkt);
 
-/** @return why @p pkt, a datagram that a QP of this core sends to @p qp, another one, is dropped
- * before the QP looks at it: what core_rx() checks but the ICRC. */
+/** @return why @p pkt, a datagram to @p qp from another QP of this core, must be dropped: all
+ * checks of core_rx() except the ICRC. */
 enum drop classify_local(const struct core *c, const struct qp *qp, const struct pkt *pkt);
 
 /** Receives @p pkt, which has a multicast group's address, for one member of that group, which this

@@ -48,9 +48,9 @@ static bool has_unsent(const struct qp *qp)
 	       (qp->req.cur != qp->req.fetched || ring_ready(&qp->sq));
 }
 
-/* A program may answer by a datagram, destroy its QP at once and end, as libfabric's rxd does: an
- * RNIC has sent it by then, as the doorbell came before the command. Here it may still be in the
- * send queue, so the worker first sends what it can in some rounds.
+/* A program may answer by a datagram, destroy its QP at once and end, as libfabric's rxd does. An
+ * RNIC has sent the datagram by then, because the doorbell came before the command. Here it may
+ * still be in the send queue, so the worker first spends some rounds on sending.
  * @return whether the command is to be executed again in the next round. */
 static bool last_sends(
 	struct core *c, struct core_cmd *cmd, struct qp *const qps[], uint32_t n, uint64_t now)

@@ -60,8 +60,8 @@ uint8_t completer_place(struct core *c, struct qp *qp, struct send_wqe *w, uint3
  *  @param complete  they end the oldest WQE */
 void completer_delivered(struct core *c, struct qp *qp, bool complete, uint64_t now);
 
-/** The same for the oldest WQE, an ATOMIC of which @p orig comes back. It was executed, so it fails
- *  here if its memory does not take that. */
+/** The same for the oldest WQE, an ATOMIC that returned @p orig. The peer has executed it, so if
+ *  @p orig cannot be stored in its memory, it fails here. */
 void completer_fetched(struct core *c, struct qp *qp, uint64_t orig, uint64_t now);
 
 /** Completes the WQEs from the oldest on, as long as they are plain and @p psn acknowledges them:

@@ -55,7 +55,7 @@ static ALWAYS_INLINE void put(struct qp *qp, const struct send_wqe *w, uint8_t o
 	qp->comp.cqes++;
 }
 
-/* The WQEs before @p head are complete, with CQEs after the first @p before ones. */
+/* The WQEs before @p head are complete; their CQEs follow the first @p before ones. */
 static void advance(struct core *c, struct qp *qp, uint32_t head, uint32_t before)
 {
 	struct cq_lane *lane = qp->send_lane;
@@ -105,8 +105,8 @@ static bool takes_responses(const struct qp *qp)
 	       !qp->send_lane->overflow && pkey_match(qp->pkey, qp->pkey); /* VAL-08 */
 }
 
-/* Whether @p p alone completes the READ that is @p run WQEs after the oldest; finds where it is
- * placed. */
+/* Whether @p p alone completes the READ that is @p run WQEs after the oldest; sets @p at to where
+ * its payload goes. */
 static ALWAYS_INLINE bool aim(
 	const struct core *c, const struct qp *qp, const struct pkt *p, unsigned run, uint8_t **at)
 {
@@ -141,7 +141,7 @@ static ALWAYS_INLINE unsigned plan_reads(const struct core *c, const struct qp *
 	return run;
 }
 
-/* Application memory faulted under @p p, the response for the oldest WQE, which is not to be placed
+/* Application memory faulted under @p p, the response for the oldest WQE, which must not be placed
  * again. */
 static NOINLINE void fault(struct core *c, struct qp *qp, const struct pkt *p, uint64_t now)
 {

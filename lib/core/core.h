@@ -175,10 +175,10 @@ struct core {
 	bool direct;	      /* core_direct() */
 	bool names;	      /* core_names() */
 	bool fast_paths;      /* core_fast_paths() */
-	uint32_t direct_room; /* direct.c: bytes that the core_tx() call under way may still copy */
+	uint32_t direct_room; /* direct.c: bytes that the current core_tx() call may still copy */
 	uint16_t ip_id;
-	bool lags;	 /* core_resumed(): there is Rx from before to be received first */
-	uint64_t paused; /* from when to when the worker stood still most recently, or 0 */
+	bool lags;	 /* core_resumed(): packets from before the pause must be received first */
+	uint64_t paused; /* begin and end of the worker's latest pause, or 0 */
 	uint64_t resumed;
 	uint32_t grace_begun; /* core_grace_begin() */
 	uint32_t grace_ended;
@@ -217,19 +217,19 @@ static inline uint8_t verdict_place(uint16_t verdict)
 }
 
 /**
- * The fast path from a frame to a packet, for frames from the peer of the QP that they name: in two
- * steps, so that the QPs of a burst can be fetched meanwhile. core_rx() relies on what was
- * compared, so it must be called before the next command.
+ * The fast path from a frame to a packet, for frames from the peer of the QP that they name. It has
+ * two steps, so that the QPs of a burst can be prefetched in between. core_rx() relies on the
+ * comparisons made here, so it must be called before the next command.
  *
- * @return whether core_expect() may be asked at all
+ * @return whether core_expect() may be called at all
  */
 static inline bool core_expects(const struct core *c)
 {
 	return c->fast_paths && !c->careful;
 }
 
-/** Prefetches the QP that the @p frame of @p len bytes may be for, unless @p last is of the same.
- *  @return what that QP expects, for core_expected(); NULL: there is none */
+/** Prefetches the QP that @p frame of @p len bytes may be for, unless @p last is of the same QP.
+ *  @return the headers that it expects, for core_expected(); NULL: there is no such QP */
 const struct expect *core_expect(
 	const struct core *c, const uint8_t *frame, size_t len, const struct expect *last);
 

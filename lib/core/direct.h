@@ -21,8 +21,8 @@ struct send_wqe;
 
 /**
  * Executes requests of @p qp, whose path is local, in place of a turn of its requester.
- * @return true when its requester has nothing to build in this turn: the rest of what is posted
- * is for another turn. False when the rest needs frames, or nothing is posted.
+ * @return true when the requester has nothing to build in this turn: other posted requests wait for
+ * another turn. False when the next request needs frames, or nothing is posted.
  */
 bool direct_turn(struct core *c, struct qp *qp, uint64_t now);
 
@@ -34,10 +34,10 @@ bool direct_turn(struct core *c, struct qp *qp, uint64_t now);
 bool direct_datagram(struct core *c, struct qp *qp, struct send_wqe *w, uint64_t now);
 
 /**
- * Executes what is next in the ring of @p qp, as long as it is plain and succeeds: direct_run.c.
- * direct_turn() has found the two QPs fit for this path, and they stay so.
+ * Executes the next requests in the ring of @p qp while they are plain and succeed: direct_run.c.
+ * direct_turn() has checked that the two QPs can use this path, and nothing in a run changes that.
  * @param room  bytes that may be copied
- * @return what was used of it: see DIRECT_PIECE
+ * @return how much of @p room was used: see DIRECT_PIECE
  */
 uint32_t direct_run(struct core *c, struct qp *qp, struct qp *peer, uint32_t room, uint64_t now);
 

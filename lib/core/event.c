@@ -68,8 +68,8 @@ void qp_late(struct core *c, const struct qp *qp)
 
 void qp_overflown(struct core *c, struct qp *qp, struct cq_lane *lane, bool first, uint64_t now)
 {
-	/* CQ-01: no silent loss. The first CQE lost raises the CQ's event, and each QP raises its
-	 * own. */
+	/* CQ-01: no silent loss. The first lost CQE raises the CQ's event; each QP raises its own.
+	 */
 	if (first) {
 		c->count.cq_overflow++;
 		lane->cq_err = true;

@@ -17,7 +17,8 @@ static struct switch_list *switches_of(const struct core *c, const struct pkt *p
 	return atomic_load_explicit(&c->cfg.ports->port[pkt->port].switches, memory_order_acquire);
 }
 
-/* Addresses, source, ICRC and number, in this order: strangers must not empty a bucket. */
+/* Checks addresses, source, ICRC and rate, in this order: frames of strangers must not use up the
+ * switch's token bucket. */
 static enum drop check(
 	const struct core *c, struct switch_list *l, const struct pkt *pkt, uint64_t now)
 {

@@ -236,8 +236,8 @@ static uint16_t take(struct core *c, struct qp *qp, const struct pkt *pkt, uint6
 		c, qp, pkt, icrc_check(c->cfg.icrc, pkt) ? DROP_NONE : DROP_ICRC, now);
 }
 
-/* Receives a frame that was altered or delayed; @p from says how it arrived. If it names another QP
- * now, it is not delivered to that one. */
+/* Receives a frame that was altered or delayed; @p from says how it arrived. If the frame now names
+ * another QP, that QP does not get it. */
 static uint16_t receive(struct core *c, struct qp *qp, const uint8_t *frame, uint16_t len,
 	const struct pkt *from, uint64_t now)
 {

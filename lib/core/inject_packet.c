@@ -79,7 +79,7 @@ static bool fits(const struct abi_fault *f, const struct pkt *pkt)
 	       in_group(f->packets, ABI_FAULT_PLACE, place_bit(pkt->op));
 }
 
-/* Whether the responder would execute it now: only then is an RNR NAK truthful. */
+/* Whether the responder would execute @p pkt now: only then is an RNR NAK truthful. */
 static bool can_be_refused(const struct core *c, const struct qp *qp, const struct pkt *pkt)
 {
 	const unsigned receiving = 1u << ABI_QPS_RTR | 1u << ABI_QPS_RTS | 1u << ABI_QPS_SQD;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A QP changes its worker. Its QPN, which the peer knows, keeps naming its home; `owner` says who
- * handles it. Only the owner can name a successor, between two bursts, so no packet of the QP is
- * half handled and none waits to be sealed; the release store of `owner` hands over all of its
- * state. From then on the successor handles what it finds, even before it has run TAKE_QP, which
- * only sets the timer again and schedules the QP. Frames that arrive at any other worker are handed
- * off as always (decision 0040).
+ * A QP changes its worker. Its QPN, which the peer knows, keeps naming its home; `owner` says which
+ * worker handles it. Only the owner can name a successor, between two bursts, so no packet of the
+ * QP is half handled and none waits to be sealed; the release store of `owner` hands over all of
+ * its state. From then on the successor handles the QP's packets, even before it has run TAKE_QP,
+ * which only sets the timer again and schedules the QP. Frames that arrive at any other worker are
+ * handed off as always (decision 0040).
  */
 #include <errno.h>
 #include "cq.h"

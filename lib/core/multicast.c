@@ -69,9 +69,9 @@ static void rx_member(struct core *c, struct qp *qp, const struct pkt *pkt, uint
 		classify_member(c, qp, pkt, DROP_NONE, now);
 }
 
-/* MC-04: delivers a copy to each of the members [@p from, @p to), whatever happens to the others,
- * but to @p most at most.
- * @return the first that has none. */
+/* MC-04: delivers a copy to each of the members [@p from, @p to), up to @p most of them, whatever
+ * happens to the others.
+ * @return the first member that got no copy. */
 static uint32_t deliver(struct core *c, const struct mcast_group *g, uint32_t from, uint32_t to,
 	uint32_t most, const struct pkt *pkt, uint64_t now)
 {
@@ -115,8 +115,8 @@ static uint32_t hold(struct core_groups *g, const struct pkt *pkt)
 	return i;
 }
 
-/* Defers @p pkt for the members of the session of @p first, from that one on. @p place holds it, or
- * will.
+/* Defers @p pkt for the members of the session of @p first, from @p first on. @p place is where the
+ * packet is held, or will be.
  * @return false when too much is waiting in the session or in the core. */
 static bool defer(
 	struct core *c, const struct mcast_member *first, const struct pkt *pkt, uint32_t *place)

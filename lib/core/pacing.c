@@ -332,7 +332,7 @@ void pacing_cnp(struct core *c, struct qp *qp, enum cc_notice kind, uint64_t now
 	settle(c, l, now);
 	l->ops->on_cnp(&l->cc, kind, &none, now);
 	l->change_at = l->ops->on_time(&l->cc, now);
-	/* A flood holds the rate where it is, and is to cost as little as possible. */
+	/* A flood of CNPs does not change the rate, and must cost as little as possible. */
 	if (l->cc.cfg != cfg || l->cc.rate != rate || l->cc.window != window ||
 		l->cc.ack_every != ack_every)
 		follow(c, qp, now);
@@ -340,8 +340,8 @@ void pacing_cnp(struct core *c, struct qp *qp, enum cc_notice kind, uint64_t now
 
 /* --- another path ------------------------------------------------------------------------- */
 
-/* FCN-15: only ECMP's choice changes, by the source port and the flow label. Ports of labels that
- * differ in the lowest bit differ. */
+/* FCN-15: changes the source port and the flow label, so that only ECMP chooses differently. Labels
+ * that differ in the lowest bit give different source ports. */
 static void take_detour(struct core *c, struct qp *qp, uint64_t now)
 {
 	uint32_t label = flow_label_of_qpns(qp->qpn + path_sport(&qp->path), 0x9E3779u);

@@ -53,9 +53,9 @@ struct limiter {
 		ack_every; /* packets after which an ACK is needed, so that its timer is not late */
 	uint8_t quantum;   /* packets that leave together */
 	uint8_t left;	   /* of them, in later turns; 0 unless `quantum` is more than a turn */
-	bool waited;	   /* the QP had more to send when its departure had not come */
+	bool waited;	   /* the QP had more to send before its departure time */
 	bool has_own;	   /* `chosen` holds in place of the port's parameters */
-	uint32_t unsaid;   /* bytes sent not reported to the algorithm yet */
+	uint32_t unsaid;   /* sent bytes that were not reported to the algorithm yet */
 	struct qp *qp;
 	struct wheel_timer timer CACHE_ALIGNED; /* on core.pace while it waits */
 	uint64_t asked;				/* bit/s, the administrator's; 0: none */
@@ -79,10 +79,10 @@ struct limiter {
 /** Prepares the limiter of a new QP. */
 void pacing_init(struct qp *qp);
 
-/** INIT -> RTR: what the algorithm knew is void. Rates that were asked for stay. */
+/** INIT -> RTR: discards the algorithm's state. Requested rates are kept. */
 void pacing_restart(struct core *c, struct qp *qp, uint64_t now);
 
-/** RESET: the same, and the program's rate is void, too. */
+/** RESET: the same, and also discards the rate that the program requested. */
 void pacing_reset(struct core *c, struct qp *qp, uint64_t now);
 
 /** The path, the MTU or the timeout of @p qp has changed. */

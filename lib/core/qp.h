@@ -86,7 +86,8 @@ struct send_wqe {
 	uint8_t cause;	   /* for status: enum cause, ... */
 	uint16_t culprit;  /* ... and the SGE at fault, or the number of SGEs posted */
 	union {
-		/* READ: of the latest request for each part, where responses may start (REQ-41) */
+		/* READ, per part: PSN of the latest request, at which responses may start (REQ-41)
+		 */
 		uint32_t read_psn[READ_PARTS];
 		struct {
 			uint64_t compare_add;

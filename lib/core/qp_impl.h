@@ -87,7 +87,7 @@ static inline void qp_undo_urgent(struct qp *qp)
 	list_del(&qp->urgent);
 }
 
-/** Removes it again; harmless when it is not among them. */
+/** Removes @p qp from the QPs that core_tx() visits; harmless when it is not among them. */
 void qp_make_idle(struct core *c, struct qp *qp);
 
 /** The path of @p qp has changed: if it is ready, its packets may now leave by another egress. */

@@ -253,7 +253,7 @@ static void set_limits(struct qp *qp, const struct core_cmd *cmd)
 static int reset(struct core *c, struct qp *qp, struct core_cmd *cmd, uint64_t now)
 {
 	const uint32_t step = 256;
-	uint32_t max = qp->sq.depth + qp->rq.depth; /* bounded: the application may go on posting */
+	uint32_t max = qp->sq.depth + qp->rq.depth; /* bounded: the application may keep posting */
 	uint32_t n;
 
 	qp->state = ABI_QPS_RESET;
@@ -297,7 +297,7 @@ static int fail(struct core *c, struct qp *qp, struct core_cmd *cmd, uint64_t no
 static int recover(struct core *c, struct qp *qp, struct core_cmd *cmd, uint64_t now)
 {
 	const uint32_t step = 256;
-	uint32_t max = 2 * qp->sq.depth; /* bounded: the application may go on posting */
+	uint32_t max = 2 * qp->sq.depth; /* bounded: the application may keep posting */
 	uint32_t n = 0;
 
 	qp->tx_call = 0;
@@ -330,7 +330,7 @@ static int change(struct core *c, struct qp *qp, struct core_cmd *cmd, uint64_t 
 
 	bool begun = cmd->progress && (to == ABI_QPS_RESET || to == ABI_QPS_ERR);
 
-	/* A change in several steps has changed the state with its first. */
+	/* The first step of a change in several steps has already changed the state. */
 	if (!begun && !allowed(c, qp, cmd, to))
 		return -EINVAL;
 	if (to == ABI_QPS_RESET)

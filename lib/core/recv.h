@@ -23,8 +23,8 @@ bool recv_wqe_take_rc(struct core *c, struct qp *qp);
  *  CAUSE_XRC_SRQ (XRC-04); CAUSE_NONE: there may be one. */
 enum cause recv_wqe_hopeless(const struct core *c, const struct qp *qp);
 
-/** Counts a message that found no WQE: here and not where one is taken, as a message is looked at
- *  again by frames after direct.c. */
+/** Counts a message that found no WQE. This is not done where WQEs are taken, because a message
+ *  that direct.c leaves to frames tries to take one twice. */
 void recv_starved(struct core *c, const struct qp *qp);
 
 /** A packet of a service that cannot ask its peer to wait found no WQE: it is lost, and the QP
@@ -43,7 +43,7 @@ uint32_t recv_max_sge(const struct core *c, const struct qp *qp);
 uint8_t recv_place(struct core *c, struct qp *qp, const struct pkt *pkt);
 
 /** The region of @p lkey faulted under a SEND that took the receive WQE @p wr_id (responder_run.c):
- *  makes that WQE, of which the failure needs no more than its number, the one in use. */
+ *  makes that WQE the current one. Its number is all that the failure needs. */
 void recv_fault(struct core *c, struct qp *qp, uint64_t wr_id, uint32_t lkey);
 
 /** Places @p len bytes from @p data as resp.wqe says, at offset @p off of the message.
@@ -52,7 +52,7 @@ uint8_t recv_place_at(
 	struct core *c, struct qp *qp, uint64_t off, const uint8_t *data, uint32_t len);
 
 /** Receives a whole SEND of @p len bytes from @p data, without a packet: direct_run.c.
- *  @return false when it does not simply succeed; the receive that it took is resp.wqe then. */
+ *  @return false when it does not simply succeed; resp.wqe is then the receive that it took. */
 bool recv_whole(struct core *c, struct qp *qp, const uint8_t *data, uint32_t len, bool solicited,
 	uint64_t now);
 

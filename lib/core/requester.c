@@ -479,7 +479,7 @@ static ALWAYS_INLINE bool build_send_write(
 	return payload(c, qp, w, t, off, len);
 }
 
-/* A READ request for what is missing: all of it, or the rest after a loss (REQ-39). */
+/* A READ request for the missing data: all of it, or the rest after a loss (REQ-39). */
 static ALWAYS_INLINE void build_read(
 	struct core *c, struct qp *qp, struct send_wqe *w, struct txd *t)
 {

@@ -18,7 +18,7 @@ struct txd;
 /** Builds the QP's next request packets, up to @p n.  @return how many it may send now. */
 unsigned requester_tx(struct core *c, struct qp *qp, struct txd *out, unsigned n, uint64_t now);
 
-/** The first of them, as long as what is posted is plain: requester_run.c.  @return how many. */
+/** Builds the first of them, while requests are plain: requester_run.c.  @return how many. */
 unsigned requester_run(struct core *c, struct qp *qp, struct txd *out, unsigned n, uint64_t now);
 
 /** Executes WQEs at the cursor that send nothing.  @return whether a packet could be sent then. */

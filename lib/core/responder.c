@@ -183,8 +183,8 @@ static bool psn_ahead(struct core *c, struct qp *qp, uint32_t psn)
 	return true;
 }
 
-/* The payload of the expected packet cannot be read any more: as if it had been lost on a wire. The
- * NAK has the requester build it again, and find that its memory is gone. */
+/* The payload of the expected packet cannot be read any more, so the packet is treated as lost. The
+ * NAK makes the requester build it again and find that its memory is gone. */
 static NOINLINE enum outcome nameless(struct core *c, struct qp *qp)
 {
 	struct qp_resp *r = &qp->resp;
@@ -407,9 +407,9 @@ struct resp_res *res_new(
 		.pd = qp->pd,
 		.va = pkt->va,
 		.msn = seq24_add(r->msn, 1),
-		/* Some requesters do not take a READ response as an ACK of earlier requests, so an
-		 * ACK that was asked for is sent (spec-errors 62); but not one for a duplicate from
-		 * before another READ. */
+		/* Some requesters do not treat a READ response as an ACK of earlier requests, so a
+		 * requested ACK is still sent (spec-errors 62), but not one for a duplicate that
+		 * precedes another READ. */
 		.ack_first = r->owed == OWE_ACK && seq24_add(r->ack_psn, 1) == pkt->psn,
 	}; /* RSP-37: replaces the oldest */
 	if (res->ack_first)

@@ -238,8 +238,8 @@ static NOINLINE unsigned run_of_sends(
 
 /* --- READs ---------------------------------------------------------------------------- */
 
-/* RSP-10, RSP-13, RSP-14. A key that is a window's, or that nobody looks up because the READ is of
- * zero bytes (RSP-12), is left to responder.c. */
+/* RSP-10, RSP-13, RSP-14. Leaves to responder.c the keys of windows, and READs of zero bytes, whose
+ * key is not looked up (RSP-12). */
 static ALWAYS_INLINE bool may_read(const struct core *c, const struct qp *qp, const struct pkt *p)
 {
 	uint8_t *at;

@@ -33,7 +33,7 @@ void rp_round(struct core *c, uint64_t now)
 	c->telemetry = atomic_load_explicit(&c->cfg.ports->telemetry, memory_order_relaxed);
 }
 
-/* The numbers of calls wrap around; those that count end with the latest. */
+/* Call numbers wrap around, so this compares distances back from the latest call. */
 static bool has_sent(struct core *c, const struct qp *qp, uint64_t now)
 {
 	if (now >= c->lately_until)
@@ -179,7 +179,7 @@ enum drop rp_fast_cnp(
 	return DROP_NONE;
 }
 
-/* Between two core_tx() calls, so that their numbers may go on. */
+/* Runs between two core_tx() calls, so it may take the next call number. */
 void rp_take(struct core *c, struct qp *qp)
 {
 	qp->tx_call = ++c->tx_call;

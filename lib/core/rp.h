@@ -27,10 +27,10 @@ enum drop rp_fast_cnp(
 /** @p qp goes to RTR: it starts from scratch. */
 void rp_restart(struct core *c, struct qp *qp);
 
-/** @p qp is now this core's. It counts as one that has sent lately, as one that has just begun. */
+/** @p qp is now this core's. It counts as having sent lately, and otherwise as newly started. */
 void rp_take(struct core *c, struct qp *qp);
 
-/** Prepares what @p c remembers of QPs that have sent lately. */
+/** Prepares the record in @p c of which QPs have sent lately. */
 void rp_init(struct core *c, uint64_t now);
 
 /** Before a core_tx() call at @p now, which is core.lately_until or later: calls of more than 10 ms

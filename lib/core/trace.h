@@ -147,7 +147,7 @@ void trace_released(const struct core *c, const struct qp *qp, const struct txd 
 void trace_move(const struct core *c, const struct qp *qp, uint16_t worker, uint64_t now);
 
 /** CORE_CMD_TRACE_QP: starts tracing @p qp into @p t, or stops with NULL.
- *  @return 0, or -EBUSY: somebody else traces it. */
+ *  @return 0, or -EBUSY: the QP is already traced. */
 int trace_qp(struct core *c, struct qp *qp, struct trace *t);
 
 /** @p qp is about to be destroyed. */

@@ -64,9 +64,7 @@ static enum drop check_write(
 	return DROP_REQUEST_ACCESS;
 }
 
-/* A receive WQE that its own program made wrong: it fails, and the QP with it (IBA 9.9.3, class
- * A).
- */
+/* The program's own receive WQE is invalid: it fails, and with it the QP (IBA 9.9.3, class A). */
 static void recv_failed(struct core *c, struct qp *qp, uint8_t status, uint64_t now)
 {
 	cause_publish(qp, now);

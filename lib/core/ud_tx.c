@@ -152,7 +152,7 @@ int ud_snapshot(struct core *c, struct core_cmd *cmd)
 
 	for (uint32_t steps = 0; steps < SNAPSHOT_PART && i < cmd->n; steps++) {
 		struct qp *qp = cmd->qps[i];
-		/* The application may go on posting: at most as many as the queue holds. */
+		/* The application may keep posting, so take at most as many as the queue holds. */
 		bool more = qp->state >= ABI_QPS_RTS && taken < qp->sq.depth &&
 			    !requester_full(qp) && requester_fetch(c, qp);
 

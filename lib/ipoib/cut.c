@@ -99,7 +99,7 @@ static void put_ip(uint8_t *ip, uint32_t len, uint32_t hlen, uint32_t index)
 }
 
 /* Only the first segment has CWR (RFC 3168 6.1.2), only the last FIN and PSH.
- * @param payload  where it was copied from: loads from the copy would wait for recent stores */
+ * @param payload  the original, not the copy: loads from the copy would wait for recent stores */
 static void put_tcp(const struct cut *c, uint8_t *tcp, const uint8_t *payload, uint32_t n)
 {
 	uint32_t hlen = c->head - c->l4;

@@ -89,8 +89,8 @@ void dest_forget_groups(struct ipoib *s, uint64_t now)
 }
 
 /* A packet is sent to @p n, which has a handle. A peer that has been silent for long is probed,
- * but only after DELAY, because an answer of the upper layers shows as well that it is there.
- * While other packets wait for @p n, its job is to send them. */
+ * but only after DELAY, because an answer of the upper layers also proves that the peer is alive.
+ * While other packets wait for @p n, its `job` is in the list of those to send. */
 static void sending(struct ipoib *s, struct neigh *n, uint64_t now)
 {
 	n->sent = true;
@@ -105,7 +105,7 @@ static void sending(struct ipoib *s, struct neigh *n, uint64_t now)
 
 /* --- packets that wait ------------------------------------------------------------------------ */
 
-/* Those that wait for peers that nobody finds leave no room to others: the oldest goes. */
+/* Drops the oldest waiting packet, so that packets to peers that are never found leave room. */
 static void make_room(struct ipoib *s)
 {
 	struct packet *oldest = container_of(s->waiting.next, struct packet, age);

@@ -37,8 +37,9 @@ static struct neigh *destination(
 	return dest_group(s, mgid);
 }
 
-/* A bridge returns what came from the wire if another link leads there: this ends the loop. Peers
- * may know us by the QPN of an earlier session. */
+/* If another link connects the bridge to the wire, the bridge returns frames that came from there;
+ * dropping them ends the loop. Our own MAC is compared without its QPN part, because peers may know
+ * us by the QPN of an earlier session. */
 static bool is_of_the_wire(struct ipoib *s, const uint8_t mac[6])
 {
 	return !memcmp(mac, s->wire_mac, NEIGH_MAC_GID) || neigh_of_mac(&s->table, mac);

@@ -81,7 +81,8 @@ static void claim(struct ipoib *s, struct arrival *a, const struct ipoib_addr *s
 {
 	struct neigh *n = entry_with(s, said, ip, ip_len);
 
-	/* It may have moved there: not announced, nor a duplicate again, before it is used here. */
+	/* The address may have moved to the peer. Until it is used here again, this side does not
+	 * announce it, and further claims do not count as duplicates. */
 	s->count[IPOIB_DUPLICATE] += station_doubt(&s->stations, ip, ip_len);
 	neigh_claim(n, ip, ip_len);
 	heard_of(s, a, n);

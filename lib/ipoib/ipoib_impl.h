@@ -82,27 +82,26 @@ static inline void heard(struct neigh *n, uint64_t now)
 
 /* dest.c */
 
-/** Chooses the MAC by which the kernel knows @p a: its own (neigh_mac()), or, when another has
- * that, the next. */
+/** Chooses the MAC by which the kernel knows @p a: the one from neigh_mac(), or the next free one
+ *  if another peer has that. */
 void dest_choose_mac(struct ipoib *s, uint8_t mac[6], const struct ipoib_addr *a);
 
-/** @return the peer @p a; a new entry if it has none, for which another may have to leave. */
+/** @return the entry of peer @p a, new if it has none; another entry may be evicted for it. */
 struct neigh *dest_peer(struct ipoib *s, const struct ipoib_addr *a);
 
 /** @return the group, likewise. */
 struct neigh *dest_group(struct ipoib *s, const uint8_t mgid[16]);
 
-/** Takes the next packet whose destination has a handle by now, into @p room. */
+/** Copies to @p room the next waiting packet whose destination has got a handle. */
 bool dest_next_waiting(struct ipoib *s, uint8_t *room, uint64_t now, struct ipoib_tx *tx);
 
-/** @return when the first group will have been without use for IPOIB_GROUP_NS. */
+/** @return when the first group will have been unused for IPOIB_GROUP_NS. */
 uint64_t dest_group_deadline(const struct ipoib *s);
 
-/** Forgets the groups that have been. */
+/** Forgets the groups that have been unused for that long. */
 void dest_forget_groups(struct ipoib *s, uint64_t now);
 
-/** Sends @p tx, of which the packet is complete, to @p n. @return false: it was dropped or waits.
- */
+/** Sends @p tx, whose packet is complete, to @p n. @return false: it was dropped or waits. */
 bool dest_send(struct ipoib *s, struct neigh *n, uint64_t now, struct ipoib_tx *tx);
 
 /* probe.c */
@@ -113,7 +112,7 @@ bool dest_send(struct ipoib *s, struct neigh *n, uint64_t now, struct ipoib_tx *
 bool probe_look_for(
 	struct ipoib *s, uint8_t *frame, uint16_t type, uint64_t now, struct ipoib_tx *tx);
 
-/** A peer looks for duplicates of @p ip: ARP does not ask for that for IPOIB_PROBED_NS. */
+/** A peer looks for duplicates of @p ip: our ARP does not query @p ip for IPOIB_PROBED_NS. */
 void probe_not(struct ipoib *s, const uint8_t ip[4], uint64_t now);
 
 /** A packet of a peer with this GID is for an IP address of this side that is not known:

@@ -83,8 +83,8 @@ void neigh_claim(struct neigh *n, const uint8_t *ip, unsigned ip_len);
 struct neigh *neigh_of_ip(
 	struct neigh_table *t, const uint8_t gid[16], const uint8_t *ip, unsigned ip_len);
 
-/** Makes an entry, INCOMPLETE. There must be room: neigh_oldest(), neigh_remove(). @param mac
- *  that no other has; NULL: a group. */
+/** Makes an entry in state INCOMPLETE. There must be room: neigh_oldest(), neigh_remove().
+ *  @param mac  one that no other entry has; NULL: the entry is a group */
 struct neigh *neigh_add(struct neigh_table *t, const struct ipoib_addr *a, const uint8_t mac[6]);
 
 /** @return the entry to evict for another peer or @p group, NULL while there is room. */

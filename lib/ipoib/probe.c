@@ -9,10 +9,10 @@
 
 /* --- by ARP and by ND ------------------------------------------------------------------------- */
 
-/* Without an IP address of this host (RFC 5227 2.1.1): the peer answers whatever networks it and
- * the kernel have here, and nobody learns an address that may be another host's by now. The target,
- * which is ignored otherwise, is our own: another rocid sees by it that this is not duplicate
- * address detection, during which it would not ask. */
+/* Carries no IP address of this host (RFC 5227 2.1.1): the peer answers whichever networks it and
+ * the kernel are in, and no host learns an address that may now be another host's. The target
+ * hardware address, which others ignore, is our own: it tells another rocid that this is not
+ * duplicate address detection, during which that rocid would not ask. */
 static struct neigh *arp_probe(struct ipoib *s, const uint8_t ip[4], struct ipoib_tx *tx)
 {
 	static const uint8_t everybody[4] = {0xFF, 0xFF, 0xFF, 0xFF};

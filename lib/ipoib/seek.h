@@ -23,17 +23,19 @@ struct seek_entry {
 };
 
 struct seek {
-	uint64_t next;	/* the next question, at the earliest */
-	uint32_t n;	/* entries, the next first */
+	uint64_t next;	/* earliest time of the next question */
+	uint32_t n;	/* entries; entry[0] is the next */
 	uint32_t drawn; /* random numbers so far */
 	struct seek_entry entry[SEEK_MAX];
 };
 
-/** Something sends to @p ip. @param sender  the hash of its address. @param seed  of the choice */
+/** A sender has a packet for @p ip. @param sender  the hash of its address
+ *  @param seed  for the random choice */
 void seek_add(struct seek *s, const struct hash_seed *seed, uint32_t sender, const uint8_t *ip,
 	unsigned ip_len);
 
-/** @return whether there is an address to ask for now: @p at. @param pause  until the next */
+/** Takes the address to ask for now. @param pause  until the next one  @return false: none is due
+ */
 bool seek_take(struct seek *s, uint64_t now, uint64_t pause, struct station_ip *at);
 
 /** @return when there will be one; UINT64_MAX: never. */

@@ -15,7 +15,7 @@
 struct flow_table;
 struct qp;
 
-/** A Fast CNP visits only QPs that match all of it: others with the same peer cost nothing. */
+/** A Fast CNP visits only QPs that match the whole key: others with the same peer cost nothing. */
 struct flow_key {
 	uint8_t dgid[16];
 	uint32_t dest_qpn;

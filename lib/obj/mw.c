@@ -213,7 +213,7 @@ enum mw_result mw_invalidate(const struct mr_table *t, uint32_t key, uint32_t pd
 		return MW_NOT_BOUND;
 	if (v.qpn != qpn)
 		return MW_OTHER_QP;
-	/* Nobody else writes a window that is bound by this QP. */
+	/* No other worker writes a window that this QP has bound. */
 	if (!take(w, version))
 		return MW_AGAIN;
 	let_go(w, version);

@@ -99,8 +99,8 @@ enum mw_result mw_bind(
 /** Invalidates type 2 R_Key @p key, for the QP that bound it (MW-09, MW-10, INV-03). */
 enum mw_result mw_invalidate(const struct mr_table *t, uint32_t key, uint32_t pd, uint32_t qpn);
 
-/** Control thread: ends the binding of @p w, after it, or the QP that bound it, was removed and a
- *  grace period has passed. */
+/** Control thread: ends the binding of @p w, after the window or the QP that bound it was removed
+ *  and a grace period has passed. */
 void mw_release(struct mw *w);
 
 /** A consistent copy of a binding. */

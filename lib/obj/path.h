@@ -61,7 +61,7 @@ static inline uint64_t mac_word(const uint8_t mac[6])
 	uint32_t low;
 	uint16_t high;
 
-	/* Not byte by byte through memory: store forwarding fails for a load that spans two
+	/* Joined in a register, not in memory: store forwarding fails for a load that spans two
 	 * stores. */
 	memcpy(&low, mac, sizeof(low));
 	memcpy(&high, mac + sizeof(low), sizeof(high));

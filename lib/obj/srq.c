@@ -23,8 +23,7 @@ static uint32_t posted_from(struct srq *srq, uint32_t head, uint32_t wanted)
 }
 
 /* Returns the slots below `head` to the application. Two workers may arrive here in the opposite
- * order of their claims, and the index must not stay behind, so the writer checks whether it wrote
- * the newest value.
+ * order of their claims, so each rereads `head` and writes again if its value was not the newest.
  */
 static void publish_consumer(struct srq *srq, uint32_t claimed)
 {

@@ -23,8 +23,8 @@ size_t trace_json(char text[TRACE_LINE], const struct trace_event *e, uint64_t b
 /** Column names of trace_csv(). */
 #define TRACE_CSV_HEAD "t,qp,rate,target,alpha,window,rtt,goodput,cnps\n"
 
-/** Events may be a microsecond apart, in which an ACK of a window comes or nothing: goodput is a
- *  mean over this time or more. */
+/** Minimum time over which goodput is averaged: two events may be a microsecond apart, in which
+ *  either an ACK of a whole window arrives or nothing does. */
 #define TRACE_GOODPUT_NS 10000000u
 
 struct trace_goodput {
@@ -35,7 +35,7 @@ struct trace_goodput {
 
 /**
  * Formats @p e, a TRACE_RATE of queue pair @p qpn, as a line of CSV: seconds since @p base, bit/s,
- * packets; what is not known is empty.
+ * packets; an unknown value is empty.
  */
 size_t trace_csv(char text[TRACE_LINE], const struct trace_event *e, uint32_t qpn, uint64_t base,
 	struct trace_goodput *g);

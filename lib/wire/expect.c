@@ -133,8 +133,8 @@ FLAT bool sum_is_good(const uint8_t *ip, const struct expect *e)
 }
 
 /* The lengths, which frame_parse() checks one by one: ip4_total_length(), udp_length(),
- * bth_short(), bth_align(), header_short(), bth_pad(). Headers are words, and `room` is what is
- * left for payload and pad; it is negative where headers do not fit.
+ * bth_short(), bth_align(), header_short(), bth_pad(). Headers are whole words, and `room` is the
+ * number of bytes left for payload and pad; it is negative if the headers do not fit.
  * @param l3_len  Total Length */
 FLAT bool lengths_fit(
 	const uint8_t *ip, int l3_len, size_t len, const struct opcode *op, int room, int pad)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file expect.h
- * The headers that the peer of a connected QP gives to its packets. They hardly differ from packet
- * to packet, so a frame is compared with what is expected as a block, and only what varies is
- * looked at field by field.
+ * The headers that are expected in packets from the peer of a connected QP. They hardly differ from
+ * packet to packet, so most of a frame's headers are compared as a block, and only the fields that
+ * vary are checked one by one.
  */
 #ifndef EXPECT_H
 #define EXPECT_H

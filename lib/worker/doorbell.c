@@ -143,8 +143,8 @@ int worker_add_doorbell(struct worker *w, struct worker_doorbell *db)
 	for (uint32_t i = 0; i < SESSION_MAX; i++) {
 		if (atomic_load_explicit(&w->doorbell[i].db, memory_order_relaxed))
 			continue;
-		/* `pending` may hold bits of the slot's last session: harmless, a word that nobody
-		 * rang is empty. */
+		/* `pending` may still hold bits of the slot's last session. They are harmless: the
+		 * doorbell words that they name are empty. */
 		atomic_fetch_add_explicit(&w->doorbell[i].serial, 1, memory_order_relaxed);
 		atomic_store_explicit(&w->doorbell[i].db, db, memory_order_release);
 		if (i >= n)

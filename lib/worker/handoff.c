@@ -53,8 +53,8 @@ static void lose(struct worker *w, struct handoff *h, unsigned from)
 	h->count = 0;
 }
 
-/* A QP can move after the egress of a packet for it was found open. The inbox of its new worker was
- * not asked for room, so local packets that do not fit wait for the next flush. */
+/* A QP can move after the egress of a packet for it was found open. The room in the inbox of its
+ * new worker was not checked, so local packets that do not fit wait for the next flush. */
 static void keep(struct worker *w, struct handoff *h, unsigned from)
 {
 	w->stats.local_waits++;

@@ -48,7 +48,7 @@ bool mailbox_poll(struct worker *w)
 	return true;
 }
 
-/* Like grace_poll(), which a worker that has stopped does not call. */
+/* Does the work of grace_poll(), because a stopped worker does not call that. */
 static void end_grace(struct worker *w)
 {
 	uint32_t wanted = core_grace_wanted(&w->core);

@@ -335,7 +335,7 @@ static NOINLINE void rx_groups(struct worker *w)
 	note_time(w);
 }
 
-/* Takes more than one burst, unless packets are expensive: all workers fill the inbox. */
+/* Takes several bursts, because all workers fill the inbox; only one if packets are expensive. */
 static unsigned rx_inbox(struct worker *w, bool *drained)
 {
 	struct rte_mbuf *m[BURST];

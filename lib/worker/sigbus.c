@@ -16,8 +16,8 @@
 /* Spare mappings that the handler unmaps when the process has reached its limit. */
 #define SPARES	 64u
 #define PAUSE_NS 1000000
-/* Lists of guards by where they lie, and guards of one that the handler looks at: most have one or
- * two. */
+/* Buckets of guards by address, and the number of guards in a bucket that the handler checks: most
+ * buckets have one or two. */
 #define BUCKET_BITS 16
 #define HOPS	    64u
 
@@ -29,8 +29,8 @@ struct range {
 };
 
 /* A guard changes only while no thread can access its memory, so the handler can safely read the
- * guard of the address that faulted. But it must not take a guard that is just being changed for
- * that one. */
+ * guard of the address that faulted. But it must not mistake for it another guard that is just
+ * being changed. */
 struct guard {
 	_Atomic uint32_t version; /* odd while its range is written */
 	_Atomic bool faulted;	  /* by the handler; until sigbus_take() */
@@ -159,9 +159,9 @@ static void leave(uint32_t id)
 
 /* --- in the handler ------------------------------------------------------------------- */
 
-/* Whether guard @p i is that of @p addr, by a consistent base and size. A guard that changes
- * meanwhile is another one, since memory that this thread accesses stays guarded (on a worker,
- * until its next quiescent state). */
+/* Whether guard @p i is that of @p addr, judged by a consistent pair of base and size. A guard that
+ * changes during the check cannot be the one, because memory that this thread accesses stays
+ * guarded (on a worker, until its next quiescent state). */
 static bool guards(const struct piece *p, uint32_t i, uintptr_t addr)
 {
 	const struct guard *g = &p->guard[i];
@@ -204,7 +204,7 @@ static uint32_t find(uintptr_t addr)
 			return id;
 		orders &= ~(1ull << order);
 	}
-	/* Its list changed meanwhile, or it is nobody's. */
+	/* The bucket changed meanwhile, or no guard has the address. */
 	for (uint32_t i = 0; i < n; i++) {
 		if (i % PIECE == 0)
 			p = piece_of(i);
@@ -214,7 +214,7 @@ static uint32_t find(uintptr_t addr)
 	return 0;
 }
 
-/* Without transparent huge pages: otherwise the first write would clear a whole one. */
+/* Disables transparent huge pages: otherwise the first write would clear a whole one. */
 static bool map_zeroes(uintptr_t base, size_t size)
 {
 	void *p = mmap((void *)base, size, PROT_READ | PROT_WRITE,

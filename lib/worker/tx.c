@@ -10,8 +10,8 @@
 /* A port that accepts no packet for this long (a memif whose peer has ended) no longer holds up its
  * QPs: its packets are lost, as on a wire, until it accepts one again. Longer than the pause of a
  * peer on a busy machine, tens of milliseconds: with 5 ms a tenth of all packets was lost there.
- * QPs of other ports do not wait for it at all. A pause of this worker, or a round that takes
- * longer, counts as WORKER_PAUSE_NS: nobody looked meanwhile. */
+ * QPs of other ports do not wait for it at all. A longer pause of this worker, or a longer round,
+ * counts as WORKER_PAUSE_NS, because the worker did not try the port meanwhile. */
 #define STALL_NS 100000000u
 
 static void lay_out(struct worker *w, uint32_t from, uint32_t n)
@@ -42,7 +42,7 @@ static bool tx_refill(struct worker *w)
 	return stock(w, w->nspare, BURST - w->nspare);
 }
 
-/* @return whether @p m may become an empty buffer: nobody else has it, and it is as the pool's. */
+/* @return whether @p m can be an empty buffer: it has no other user, and is as the pool made it. */
 static bool is_ours(const struct worker *w, const struct rte_mbuf *m)
 {
 	return m->pool == w->pool && RTE_MBUF_DIRECT(m) && m->nb_segs == 1 &&

@@ -118,7 +118,8 @@ struct worker_stats {
 #undef X
 };
 
-/** @return the name of the i-th in declaration order, NULL beyond the last; its description. */
+/** @return the name, or the description, of the i-th counter in declaration order; NULL beyond the
+ *  last. */
 const char *worker_stat_name(unsigned i);
 const char *worker_stat_help(unsigned i);
 

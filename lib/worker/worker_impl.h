@@ -31,13 +31,12 @@ struct worker_port {
 	bool fragile;	      /* its rings can vanish in a burst: burst.h */
 	_Atomic uint8_t shut; /**< SHUT_*; 0: it is used. The control thread */
 	uint8_t wake;	      /* enum port_wake */
-	bool spreads; /* and for all others: the queue that a packet chooses shows where its QP
-		       * belongs
-		       */
+	bool spreads; /* it has a receive queue for every worker: the queue that a packet arrives
+		       * on shows which worker should have its QP */
 	/* packets that the port has not accepted yet: at most one burst */
 	uint16_t sent;
 	uint16_t count;
-	uint64_t stalled; /* since when it accepts nothing, later by tx_resumed(); 0: it does */
+	uint64_t stalled; /* since when it accepts nothing, moved by tx_resumed(); 0: it accepts */
 	struct rte_mbuf *backlog[BURST];
 };
 
@@ -166,18 +165,20 @@ bool handoff_half_full(const struct worker *w, unsigned kind, uint32_t owner);
 uint32_t handoff_open(struct worker *w);
 
 /** Sets a copy of @p m aside for worker @p owner, which may be this one, as if from @p from
- * (origin()). Copies may take half of the room; a copy is lost if that is taken, or there is no
+ * (origin()). Copies may take half of the room; a copy is lost if that half is full or there is no
  * buffer. */
 void handoff_copy(struct worker *w, uint32_t owner, const struct rte_mbuf *m, uint16_t from);
 
 /** Moves the frames that were set aside to the inboxes. Local ones that do not fit stay. */
 void handoff_flush(struct worker *w);
 
-/** @return how many packets may be built after handoff_flush(), so that all have room aside. */
+/** @return how many packets may be built after handoff_flush() so that all of them can be set
+ * aside.
+ */
 uint32_t handoff_room(const struct worker *w);
 
-/** @return whether this round has taken so long that the rest of it is kept short: bursts can be
- *  expensive, above all where the memory that they go to is absent. */
+/** @return whether this round has taken so long that the rest must be short: bursts can be
+ *  expensive, above all if the memory that they are written to is absent. */
 static inline bool worker_is_late(const struct worker *w)
 {
 	return (int64_t)(w->burst_at - w->now) > ROUND_LONG_NS;
@@ -236,7 +237,7 @@ bool mailbox_poll(struct worker *w);
 
 void events_poll(struct worker *w);
 
-/** Runs timers once all packets that arrived before a certain time have been received. */
+/** Expires timers up to a time before which every arrived packet has been received. */
 void timers_poll(struct worker *w, unsigned received, bool drained);
 
 /** Creates the objects that @p w needs to sleep, if `idle` requires them. @return 0 or a negative

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** Samples of one figure. Odd, so that there is a middle one. */
+/** Samples per figure. Odd, so that one sample is the median. */
 #define SAMPLES	    15u
 #define SAMPLES_MAX 64u
 
@@ -28,7 +28,7 @@ double bench_ns(void);
 /** Ends the program with a sentence. */
 __attribute__((noreturn, format(printf, 1, 2))) void bench_die(const char *format, ...);
 
-/** A generator that costs next to nothing: xorshift. @p state is not 0. */
+/** A very cheap random number generator: xorshift. @p state must not be 0. */
 static inline uint32_t bench_random(uint32_t *state)
 {
 	uint32_t x = *state;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file host.h
- * A whole rocid inside the benchmark: its own start-up code, ports, control thread and worker. But
- * the worker's rounds are called by the benchmark, so that one thread does, and is charged for,
- * all that one message costs: the application's part, the requester's and the responder's.
+ * A whole rocid inside the benchmark: its own start-up code, ports, control thread and worker. The
+ * benchmark itself calls the worker's rounds, so that one thread does, and is charged for, all the
+ * work for a message: the application's, the requester's and the responder's.
  *
- * Ports 1 and 2 of it (as applications count) are the two ends of a ring pair, if host_start()
- * makes it; with host_start_at() they are whatever the arguments say.
+ * After host_start(), its ports 1 and 2 (as applications count) are the two ends of a ring pair;
+ * after host_start_at(), they are those that the arguments name.
  */
 #ifndef HOST_H
 #define HOST_H
@@ -15,34 +15,34 @@
 
 struct worker;
 
-/** Before host_start(): how many workers it has, 1 at first. All run on the calling thread. */
+/** Before host_start(): sets how many workers it has (default 1). All run on the calling thread. */
 void host_workers(unsigned n);
 
-/** A round of each worker. */
+/** Runs one round of each worker. */
 void host_round(void);
 
-/** Starts it. Ends the program with a sentence when it fails.
- *  @param cc  congestion control of both ports, as --cc has it after the port; NULL: none */
+/** Starts the daemon. Ends the program with a sentence on failure.
+ *  @param cc  congestion control of both ports, as in --cc after the port; NULL: none */
 struct worker *host_start(const char *program, const char *cc);
 
-/** The same with a rocid's own arguments: those for EAL, "--", its options. The socket is chosen
- *  here. */
+/** The same with rocid's arguments: those for EAL, "--", its options. This function chooses the
+ *  socket. */
 struct worker *host_start_at(int argc, char *argv[]);
 
 /** The worker's time passes @p factor times slower, for tools that slow the program down. */
 void host_slow_clock(unsigned factor);
 
-/** Each QP receives a CNP. @return how many are limited then */
+/** Has each QP receive a CNP. @return how many QPs are then limited */
 unsigned host_limit(void);
 
-/** @return the path of its socket. */
+/** @return the path of the daemon's socket. */
 const char *host_socket(void);
 
-/** Runs @p fn(@p arg), which may talk to the daemon, on another thread, and the worker's rounds on
- *  this one until it returns. */
+/** Runs @p fn(@p arg), which may talk to the daemon, on another thread. Runs the worker's rounds on
+ *  the calling thread until @p fn returns. */
 void host_while(void (*fn)(void *arg), void *arg);
 
-/** Ends it. */
+/** Stops the daemon. */
 void host_stop(void);
 
 #endif

@@ -63,7 +63,7 @@ def run(build, text, folder):
                               stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE_S, check=False)
     except (OSError, subprocess.TimeoutExpired) as why:
         raise Failure(f'rocilab: {why}') from None
-    found = re.search(r'([\d.]+) us for each delivered packet', done.stdout + done.stderr)
+    found = re.search(r'([\d.]+) us per delivered packet', done.stdout + done.stderr)
     if done.returncode or not found:
         raise Failure(f'rocilab failed (exit status {done.returncode}): {done.stderr.strip()[-300:]}')
     return float(found.group(1))

@@ -53,7 +53,7 @@ WRONG = [
     ('[eal]\nno-pci = no\nallow = ffff:00:1f.7\n', ['there is no PCI device ffff:00:1f.7']),
     ('[eal]\nallow = 3b:00.0\n', ['PCI device 0000:3b:00.0 is allowed but no-pci is given']),
     ('[eal]\nvdev = net_af_packet0,iface=nodev0\n', ['vdev: there is no netdev nodev0']),
-    ('[port 5]\ngid = 192.0.2.1\n', ['gid names port 5, but the last of the 2 is port 1']),
+    ('[port 5]\ngid = 192.0.2.1\n', ['gid names port 5, but the last of the 2 ports is port 1']),
     ('[port eth9]\ngid = 192.0.2.1\n', ['gid names port eth9', 'share = yes in [port eth9]']),
     ('[port lo]\nshare = yes\nmtu = 4200\n', ['has the MTU of netdev lo: use `ip link set lo mtu 4200`']),
     ('[port lo]\nshare = yes\ntap = yes\n', ['has a tap and shares netdev lo']),

@@ -29,7 +29,7 @@ struct flow {
 	struct roci_qp *from;
 	struct roci_qp *to;
 	uint32_t sent;	/* messages posted */
-	uint32_t acked; /* send completions, in WRs: two a message */
+	uint32_t acked; /* send completions, in WRs: two per message */
 	uint32_t received;
 	uint32_t posted; /* receives */
 };

@@ -16,13 +16,14 @@ void must(int ok, const char *what);
 /** Opens both ends; the peer may copy up to @p size bytes at a time. */
 void peer_open(struct end e[2], const char *socket, size_t size);
 
-/** The peer READs [@p addr, + @p len) and compares with what the program sees. */
+/** The peer READs [@p addr, + @p len) and compares the bytes with those that the program sees. */
 void peer_reads(struct end e[2], struct roci_mr *mr, const void *addr, size_t len);
 
-/** The peer WRITEs bytes made of @p seed there, and the program must see them. */
+/** The peer WRITEs bytes derived from @p seed there, and the program must see them. */
 void peer_writes(struct end e[2], struct roci_mr *mr, void *addr, size_t len, unsigned seed);
 
-/** Both, and the program writes bytes of its own between them. */
+/** peer_reads(), peer_writes(), and peer_reads() again after the program has written other bytes.
+ */
 void both_ways(struct end e[2], struct roci_mr *mr, void *addr, size_t len, unsigned seed);
 
 /** The byte that peer_writes() puts at @p i. */
@@ -31,7 +32,7 @@ static inline uint8_t pattern(unsigned seed, size_t i)
 	return (uint8_t)(seed * 151u + i * 7u + (i >> 8) * 13u + (i >> 16));
 }
 
-/** Everything an MR may have. */
+/** All rights that these tests give to an MR. */
 #define ALL                                                                             \
 	(ROCI_ACCESS_LOCAL_WRITE | ROCI_ACCESS_REMOTE_WRITE | ROCI_ACCESS_REMOTE_READ | \
 		ROCI_ACCESS_REMOTE_ATOMIC)

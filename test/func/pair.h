@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 struct end {
-	int shares; /* all but qp and cq are another's */
+	int shares; /* all but qp and cq belong to another end */
 	struct roci_context *ctx;
 	struct roci_pd *pd;
 	struct roci_channel *channel; /* of cq */
@@ -31,14 +31,14 @@ struct end_address {
 
 struct end_tuning {
 	enum roci_mtu mtu;
-	uint8_t timeout; /* as of struct roci_qp_attr */
+	uint8_t timeout; /* as in struct roci_qp_attr */
 	uint8_t retry_cnt;
 	uint32_t gid; /* index of our own; 0: the first that is not link-local */
 };
 
 /* --- one end of a pair that is in two programs ---------------------------------------- */
 
-/** Opens a session on the rocid at @p socket and makes what is in struct end. */
+/** Opens a session on the rocid at @p socket and creates the objects of struct end. */
 void end_open(struct end *e, const char *socket, size_t size);
 /** The same with queues of @p depth work requests. */
 void end_open_deep(struct end *e, const char *socket, size_t size, unsigned depth);
@@ -65,8 +65,8 @@ struct place {
 	uint32_t gid; /* its index; 0: the first that is not link-local */
 };
 
-/** The same for ends of any two places. @p timeout is verbs' code of the ACK timeout; 0: none, so
- *  that what is lost stays lost. */
+/** The same for ends in any two places. @p timeout is verbs' code for the ACK timeout; 0: none, so
+ *  lost packets are never retransmitted. */
 void pair_open_at(struct end e[2], const struct place place[2], size_t size, enum roci_mtu mtu,
 	uint8_t timeout);
 
@@ -74,23 +74,24 @@ void pair_open_at(struct end e[2], const struct place place[2], size_t size, enu
 void pair_connect_at(
 	struct end e[2], const struct place place[2], enum roci_mtu mtu, uint8_t timeout);
 
-/** Opens one more pair of QPs in the sessions of @p base, each with a CQ of its own of @p depth
- *  entries; the rest, the channel too, is that of @p base. Close it first. */
+/** Opens one more pair of QPs in the sessions of @p base, each with its own CQ of @p depth entries;
+ *  everything else, including the channel, is that of @p base. Close it before @p base. */
 void pair_share(struct end e[2], const struct end base[2], int depth, enum roci_mtu mtu);
 
-/** The same, but the second end's receives are those of @p srq. */
+/** The same, but the second end receives from @p srq. */
 void pair_share_srq(struct end e[2], const struct end base[2], struct roci_srq *srq, int depth,
 	enum roci_mtu mtu);
 
 void pair_close(struct end e[2]);
 
-/** Posts a signaled request of @p from for the other end's memory at @p offset, both sides. */
+/** Posts a signaled request of @p from to the other end's memory; @p offset applies at both ends.
+ */
 void pair_post(struct end *from, const struct end *to, enum roci_wr_opcode opcode, size_t offset,
 	uint32_t length);
 
 struct pair_atomic {
-	size_t answer; /* offset in our memory for the word as it was */
-	size_t word;   /* offset in the other end's */
+	size_t answer; /* offset in our memory where the word's former value goes */
+	size_t word;   /* offset of the word in the other end's memory */
 	uint64_t compare_add;
 	uint64_t swap;
 };

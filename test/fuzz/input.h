@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file input.h  The input of a fuzzer of frames: bytes that are taken one after the other. */
+/** @file input.h  The input of a frame fuzzer: bytes that are consumed in order. */
 #ifndef INPUT_H
 #define INPUT_H
 
@@ -15,7 +15,7 @@ struct input {
 	size_t left;
 };
 
-/** @return the next @p bytes, 4 at most, as a number; beyond the end they are 0. */
+/** @return the next @p bytes bytes, at most 4, as a big-endian number; at the end, of fewer. */
 static inline uint32_t take(struct input *in, unsigned bytes)
 {
 	uint32_t v = 0;
@@ -25,7 +25,7 @@ static inline uint32_t take(struct input *in, unsigned bytes)
 	return v;
 }
 
-/** Changes the bits of @p frame that the rest of @p in names. @return whether there is a rest */
+/** Flips the bits of @p frame that the rest of @p in names. @return whether it named any */
 static inline bool flip_bits(uint8_t *frame, size_t len, struct input *in)
 {
 	bool any = in->left;
@@ -38,8 +38,8 @@ static inline bool flip_bits(uint8_t *frame, size_t len, struct input *in)
 	return any;
 }
 
-/** @return a copy in a block of its own, and @p more bytes after it: one byte too far is a report
- *  of AddressSanitizer. */
+/** @return a copy in its own heap block, followed by @p more bytes of @p filler: AddressSanitizer
+ *  reports any access past them. */
 static inline uint8_t *copy_of(const uint8_t *frame, size_t len, size_t more, uint8_t filler)
 {
 	uint8_t *copy = malloc(len + more ? len + more : 1);

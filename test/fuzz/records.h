@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file records.h
- * The input of a stateful fuzzer: records of sixteen bytes, each an action and what it is done
- * with. The first is the set-up. Byte values are chosen so that zeroes are what a good program or
- * peer would do: most of an input then leads somewhere, and each other byte is one thing odd.
+ * The input of a stateful fuzzer: records of sixteen bytes, each an action with its operands. The
+ * first record is the set-up. A zero byte stands for the behaviour of a correct program or peer, so
+ * most inputs get far, and each nonzero byte changes one thing.
  */
 #ifndef RECORDS_H
 #define RECORDS_H
@@ -32,10 +32,10 @@ struct records {
 	unsigned taken;
 };
 
-/** @return false when there are no more; an incomplete last one is filled up with zeroes. */
+/** @return false when no record is left; an incomplete last record is padded with zeroes. */
 bool records_take(struct records *in, struct record *r);
 
-/** With FUZZ_PRINT set in the environment: what happens, as text. */
+/** Prints what happens, if FUZZ_PRINT is set in the environment. */
 void trace(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

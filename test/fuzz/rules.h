@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file rules.h
- * What a QP may send. Sees each frame as it leaves and remembers enough of the earlier ones to
- * judge it: fixed fields, order of opcodes and PSNs, lengths, what a retransmission repeats, which
- * READ a response belongs to and that it carries that memory, what an atomic's answer says.
+ * The rules for what a QP may send. Sees each frame as it leaves, and remembers enough of the
+ * earlier ones to check it: fixed fields, the order of opcodes and PSNs, lengths, that a
+ * retransmission repeats its packet, that a READ response belongs to a READ and carries that
+ * memory, and that an atomic's response has the right value.
  */
 #ifndef RULES_H
 #define RULES_H
@@ -15,7 +16,7 @@
 #define RULES_READS   256u
 #define RULES_STREAMS 64u
 
-/** A request packet that was sent; of a READ that spans PSNs, its first and its last. */
+/** A request packet that was sent; a READ that spans PSNs has two, for its first and last PSN. */
 struct rules_sent {
 	uint32_t life; /* of the QP; others are stale */
 	uint32_t psn;
@@ -29,13 +30,13 @@ struct rules_sent {
 	uint8_t code;
 };
 
-/** An ATOMIC that the peer asked for and the QP executed. */
+/** An ATOMIC that the peer requested and the QP executed. */
 struct rules_atomic {
 	uint32_t psn;
-	uint64_t orig; /* what was in memory */
+	uint64_t orig; /* the former value in memory */
 };
 
-/** A READ that the peer asked for. */
+/** A READ that the peer requested. */
 struct rules_read {
 	uint32_t psn;
 	uint32_t rkey;
@@ -43,7 +44,7 @@ struct rules_read {
 	uint64_t va;
 };
 
-/** READ responses under way. A duplicate READ may come between those of a later one. */
+/** READ responses in progress. Those to a duplicate READ may come between those to a later one. */
 struct rules_stream {
 	bool open;
 	uint32_t first;
@@ -55,7 +56,7 @@ struct rules {
 	const struct qp *qp;
 	const struct mr_table *mrs;
 	uint32_t life;
-	bool blind;	/* a packet could not be sealed: nobody saw it (until the next start) */
+	bool blind; /* a packet was not sealed, so it was not seen here (until the next start) */
 	bool requested; /* something was sent since the start */
 	uint32_t next;	/* PSN of the next request, if it does not go back */
 	bool acked;
@@ -76,7 +77,7 @@ struct rules_before {
 /** @p qp starts anew: nothing that it sent before counts. */
 void rules_start(struct rules *r, const struct qp *qp, const struct mr_table *mrs);
 
-/** The QP took a request that READ responses answer. */
+/** The QP accepted a request to be answered with READ responses. */
 void rules_asked(struct rules *r, const struct pkt *p);
 
 /** The QP executed the ATOMIC with PSN @p psn on memory that held @p orig. */

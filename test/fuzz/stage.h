@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file stage.h
- * One real host with one QP; its application and its peer are the fuzzer. Everything that the QP
- * does is judged: what it sends by rules.h, what it completes by app.h, what it writes here.
+ * One real host with one QP; the fuzzer plays its application and its peer. Everything that the QP
+ * does is judged: the packets it sends by rules.h, its completions by app.h, its writes here.
  */
 #ifndef STAGE_H
 #define STAGE_H
@@ -36,7 +36,7 @@ enum region {
 enum from {
 	FROM_PEER,
 	FROM_STRANGER,
-	FROM_MULTICAST, /* as source */
+	FROM_MULTICAST, /* its source address is multicast */
 	FROM_LOST,	/* meant for another host */
 	FROM_VLAN,	/* the peer, tagged */
 	FROMS
@@ -70,21 +70,21 @@ struct stage {
 	uint32_t came;	/* completions of receives */
 	bool stalled;	/* it does not poll its CQs */
 	bool deaf;	/* the shell does not take events */
-	bool huge;	/* a READ was asked for whose responses would never end */
+	bool huge;	/* a READ was requested that is too long for all its responses to be sent */
 	uint32_t wr_id; /* of the next work request */
 	uint64_t sent, received;
 };
 
-/** Sets everything up as @p cfg says, the QP in RTS. */
+/** Sets everything up as @p cfg says, with the QP in RTS. */
 void stage_init(struct stage *s, const struct record *cfg);
 
-/** Ends it: everything that is posted must come back. */
+/** Ends the stage: every posted request must complete or be flushed. */
 void stage_fini(struct stage *s);
 
-/** RESET, and to RTS again. */
+/** Moves the QP to RESET and back to RTS. */
 void stage_revive(struct stage *s);
 
-/** Destroys the QP and creates another; not an XRC target, whose SRQ keeps its CQ. */
+/** Destroys the QP and creates another one. Not for an XRC target: its SRQ holds its CQ. */
 void stage_recreate(struct stage *s);
 
 /** One core_tx() of at most @p n packets; @p repeat: until it has no more. */
@@ -93,14 +93,14 @@ void stage_tx(struct stage *s, unsigned n, bool repeat);
 /** Advances the clock and runs the timers. */
 void stage_wait(struct stage *s, uint64_t ns);
 
-/** XRC: lets the SRQ go, or come back. */
+/** XRC: removes the SRQ, or adds it again. */
 void stage_srq(struct stage *s, bool there);
 
 /** Withdraws or publishes a region. */
 void stage_dereg(struct stage *s, enum region which);
 void stage_rereg(struct stage *s, enum region which);
 
-/** After every step: completions, events, invariants. */
+/** Checks completions, events and invariants, after every step. */
 void stage_check(struct stage *s);
 
 /** Takes all completions. */

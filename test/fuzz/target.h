@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file target.h  What libFuzzer calls, and what it lends (llvm.org/docs/LibFuzzer). */
+/** @file target.h  The functions that libFuzzer calls or provides (llvm.org/docs/LibFuzzer). */
 #ifndef TARGET_H
 #define TARGET_H
 

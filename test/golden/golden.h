@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file golden.h
- * The golden runner: a file of vectors against the real core. vectors.json says in its members
- * frame_format and sequence_format what is meant by each member. A member unknown to the runner
- * is a failure, so that nothing in a file goes unchecked; what the product does not have yet is
+ * The golden runner: runs a file of vectors against the real core. The members frame_format and
+ * sequence_format of vectors.json explain all others. A member unknown to the runner is a failure,
+ * so that nothing in a file goes unchecked; a feature that the product does not have yet is
  * skipped, if skip.list names it.
  */
 #ifndef GOLDEN_H
@@ -23,12 +23,12 @@ struct golden {
 	unsigned passed;
 	unsigned failed;
 	unsigned skipped;
-	bool verbose;	  /* a line an item, with the drop's counter */
+	bool verbose;	  /* prints one line per item, with the drop's counter */
 	const char *name; /* of the item under test */
 	bool bad;	  /* it has failed */
 	bool skip;	  /* it is to be skipped */
-	bool muted;	  /* an attempt: failures are noted, not printed */
-	char first[256];  /* what was wrong first */
+	bool muted;	  /* an attempt: failures are recorded, not printed */
+	char first[256];  /* the first failure */
 	const char *drop; /* the counter that moved */
 };
 
@@ -37,28 +37,28 @@ struct golden {
 bool skips_load(struct golden *g, const char *path);
 /** @return true when the list names it. */
 bool skips(struct golden *g, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/** Says on standard error, in a line, what of the list the file had no use for. */
+/** Prints on standard error, in one line, the entries of the list that the file did not need. */
 void skips_unused(const struct golden *g);
 
 void item_begin(struct golden *g, const char *name);
-/** One line a failure. */
+/** Prints one line per failure. */
 void item_fail(struct golden *g, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void item_end(struct golden *g);
 
-/* --- member.c: members of JSON objects, of which none may be what it should not -------- */
+/* --- member.c: members of JSON objects, with their types and names checked -------------- */
 
 /** @return the string, "" when there is none. */
 const char *text(const json_t *object, const char *key);
 bool text_is(const json_t *object, const char *key, const char *value);
-/** A number that is written as one or as a string; fails the item when it is neither. */
+/** Reads a number, which may be written as a string; fails the item if @p v is neither. */
 uint64_t number(struct golden *g, const char *what, const json_t *v);
 uint64_t number_of(struct golden *g, const json_t *object, const char *key);
 /** The same, but no more than @p max. */
 uint64_t number_upto(struct golden *g, const char *what, const json_t *v, uint64_t max);
-/** Microseconds, as an integer or not. @return nanoseconds. */
+/** Reads a number of microseconds, which may have a fraction. @return nanoseconds. */
 uint64_t nanoseconds(struct golden *g, const char *what, const json_t *v);
 void same_number(struct golden *g, const char *what, uint64_t got, const json_t *want);
-/** @return bytes of a hex string, to be freed; NULL and a failure when it is none. */
+/** @return the bytes of hex string @p v, to be freed; NULL, with a failure, if it is not one. */
 uint8_t *hex_bytes(struct golden *g, const char *what, const json_t *v, size_t *len);
 bool mac_of(const char *s, uint8_t mac[6]);
 /** Fails the item when @p v is no object, or has a member that is not in @p names. */
@@ -68,9 +68,9 @@ bool known_members(
 
 /* --- spec.c: what a side of the context is --------------------------------------------- */
 
-/** Where a file differs from the context, and what the runner chooses. */
 #define GOLDEN_PKEYS 8u
 
+/** A side of the context, with a file's changes to it and the values that the runner chooses. */
 struct node_spec {
 	bool is_a;
 	uint8_t type;	      /* enum abi_qp_type */
@@ -101,15 +101,15 @@ struct node_spec {
 	size_t send_room;
 };
 
-/** Checks the context's members. @return false when nothing can be run with it. */
+/** Checks the context's members. @return false when the context is unusable. */
 bool context_check(struct golden *g);
-/** As the context says for RC, over IPv4. */
+/** @return the side as the context describes it, for RC over IPv4. */
 struct node_spec node_spec_of(struct golden *g, bool is_a);
 /** Gives @p s the addresses of protocol @p net; @p mapped: RoCEv1 with IPv4 addresses. */
 void node_spec_net(struct golden *g, struct node_spec *s, unsigned net, bool mapped);
-/** The same for what @p p is, VLAN included. */
+/** The same for the protocol of @p p, including its VLAN. */
 void node_spec_as(struct golden *g, struct node_spec *s, const struct pkt *p);
-/** A member of expect.context or setup. @return false when it is unknown. */
+/** Applies a member of expect.context or setup. @return false when @p key is unknown. */
 bool node_spec_set(struct golden *g, struct node_spec *s, const char *key, const json_t *v);
 /** The kind ("UC") of QP that has number @p qpn on a side; NULL: none. */
 const char *qp_kind(struct golden *g, bool is_a, uint64_t qpn);
@@ -117,9 +117,9 @@ static inline bool is_datagram(uint8_t type)
 {
 	return type == ABI_QPT_UD || type == ABI_QPT_GSI;
 }
-/** @return whether QPs of @p kind are built, and their type. */
+/** @return whether this build has QPs of @p kind. @param type  receives their type */
 bool kind_type(const char *kind, uint8_t *type);
-/** Makes @p s, of an RC QP, a QP of @p kind, which is built. */
+/** Turns @p s, which describes an RC QP, into a QP of @p kind, for which kind_type() holds. */
 void node_spec_kind(struct golden *g, struct node_spec *s, const char *kind);
 const char *state_name(unsigned state);
 uint8_t state_of(struct golden *g, const json_t *v);
@@ -142,8 +142,8 @@ struct node {
 	struct app_mr *mr;   /* B: the region of the context; A: source and destination buffers */
 	struct app_mr *recv;
 	struct app_mw *mw;	     /* NULL: no window was bound */
-	struct switch_list switches; /* whose Fast CNPs it accepts, */
-	struct qp_flow flow;	     /* about this of its QP */
+	struct switch_list switches; /* it accepts their Fast CNPs, */
+	struct qp_flow flow;	     /* if they name this flow of its QP */
 	struct node_spec spec;
 	struct abi_qp_attr attr;
 	uint32_t received; /* receives posted */
@@ -153,7 +153,7 @@ struct node {
 	unsigned sents;
 };
 
-/** @return false, with nothing left behind, when @p s cannot be. */
+/** @return false, with everything undone, if no node can be made from @p s. */
 bool node_init(struct node *n, struct golden *g, const struct node_spec *s);
 void node_fini(struct node *n);
 void node_post_recv(struct node *n, unsigned count);
@@ -165,7 +165,7 @@ void node_fast_cnp(struct node *n, const json_t *acl, const uint8_t types[FAST_C
 const uint8_t *node_recv_buffer(const struct node *n, unsigned i);
 /** @return a verdict of core_rx(), or of frame_parse(). */
 uint16_t node_rx(struct node *n, const uint8_t *frame, size_t len);
-/** Lets the core send; adds to `sent`. */
+/** Has the core send; appends the frames to `sent`. */
 void node_tx(struct node *n);
 bool node_poll(struct node *n, struct abi_cqe *cqe);
 
@@ -180,13 +180,13 @@ struct memento {
 
 void memento_take(struct memento *m, const struct node *n);
 void memento_drop(struct memento *m);
-/** Fails the item for each thing that is not as it was. */
+/** Fails the item for each member that has changed. */
 void memento_same_qp(struct golden *g, const struct memento *m, const struct node *n);
 /** @p skip_at, @p skip_len: bytes of the region that may differ. */
 void memento_same_memory(struct golden *g, const struct memento *m, const struct node *n,
 	size_t skip_at, size_t skip_len);
 
-/* --- packet.c: packets against what is said of them ------------------------------------- */
+/* --- packet.c: packets against their description ---------------------------------------- */
 
 /** Compares a parsed packet with bth_fields. */
 void check_fields(struct golden *g, const struct pkt *p, const json_t *fields);
@@ -211,7 +211,7 @@ void check_cqe(struct golden *g, const struct abi_cqe *c, const json_t *want);
 
 /* --- verdict.c: what a frame must do ------------------------------------------------------ */
 
-/** A frame and what is said of it. */
+/** A frame and its description. */
 struct trial {
 	const json_t *vector;
 	const json_t *expect;
@@ -224,25 +224,24 @@ struct trial {
 	uint8_t types[FAST_CNP_OPTIONS];
 	bool to_a; /* it is for A */
 	uint32_t qpn;
-	const char *kind; /* of the QP that it is for; NULL: none has this number */
-	const char
-		*feature; /* line of skip.list for what it needs that is not built; NULL: nothing */
+	const char *kind;    /* of the QP that it is for; NULL: no QP has this number */
+	const char *feature; /* skip.list's line for a missing feature that it needs; NULL: none */
 	char feature_text[64];
-	bool ipoib; /* it comes to the QP, and RFC 4391 drops it */
+	bool ipoib; /* it reaches the QP, and is dropped by RFC 4391 */
 };
 
-/** Lets the frame arrive at a fresh QP and judges what comes of it. */
+/** Delivers the frame to a fresh QP and checks the effects. */
 void check_verdict(struct golden *g, struct trial *t);
 
 /* --- accept.c ----------------------------------------------------------------------------- */
 
-/** A request that is executed at B: reply, completion, memory. */
+/** Checks a request that B executes: reply, completion, memory. */
 void check_accepted(
 	struct golden *g, struct node *n, const struct trial *t, const struct memento *before);
 
 /* --- mad.c ------------------------------------------------------------------------------- */
 
-/** A datagram that has come to QP1: the communication manager reads, rejects or drops it. */
+/** Checks a datagram to QP1: the communication manager reads, rejects or drops it. */
 void check_mad(struct golden *g, const struct trial *t);
 
 /* --- the groups --------------------------------------------------------------------------- */

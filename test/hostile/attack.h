@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file attack.h
- * An attack is a function that runs in a process of its own against a rocid that serves victims
- * beside it. It ends the program with a sentence when rocid does what it must not: grants what
- * is forbidden, lets foreign bytes through, ends a session that was within its rights.
+ * An attack is a function that runs in a process of its own against a rocid that also serves
+ * victims. It ends the program with a sentence when rocid does something forbidden: grants an
+ * access that it must refuse, leaks the bytes of another program, or ends a session that has done
+ * nothing wrong.
  *
  * If you add an attack, add its row to a table at the end of its file; hostile.c runs all tables.
  */
@@ -22,7 +23,7 @@ struct arena {
 	unsigned effort; /* 1 in `make test` */
 	int rocid;	 /* its process id */
 	bool root;	 /* the attack keeps root's rights */
-	bool starves;	 /* it takes from rocid itself what victims need, too */
+	bool starves;	 /* it uses up resources of rocid that victims also need */
 };
 
 struct attack {
@@ -31,15 +32,15 @@ struct attack {
 };
 
 /** Tables; the last row has no name. attacks_root, _passed_root, _quota and _cm keep root's rights,
- * to change limits of rocid itself or to have programs of several users; all others run as
- *  USER_ATTACKER. Those of attacks_open succeed still, and run by name only. */
+ *  to change limits of rocid itself or to run programs as several users; all others run as
+ *  USER_ATTACKER. The attacks in attacks_open still succeed, and run only by name. */
 extern const struct attack attacks_words[], attacks_wqe[], attacks_srq[], attacks_keys[],
 	attacks_socket[], attacks_objects[], attacks_memory[], attacks_wire[], attacks_paths[],
 	attacks_crowds[], attacks_pieces[], attacks_storms[], attacks_passed_root[],
 	attacks_rounds[], attacks_huge[], attacks_open[], attacks_commands[], attacks_quota[],
 	attacks_cm[], attacks_fuzz[], attacks_events[], attacks_root[];
 
-/** A session with two connected QPs over one CQ and one region, which each may use freely. */
+/** A session with two connected QPs that share one CQ and one region. */
 struct duo {
 	struct raw s;
 	struct raw_cq cq;
@@ -54,10 +55,10 @@ struct duo {
 void duo_open(struct duo *d, const struct arena *a);
 void duo_close(struct duo *d);
 
-/** Brings both QPs back to RTS, whatever they were in; their completions are thrown away. */
+/** Brings both QPs back to RTS from any state, and discards their completions. */
 void duo_reset(struct duo *d);
 
-/** @return the status of the next completion of @p qp, -1 when none comes in time. */
+/** @return the status of the next completion of @p qp; -1: none came within RAW_PATIENCE_S. */
 int duo_status(struct duo *d, const struct raw_qp *qp);
 
 /** [@p at, @p at + @p len) of the region as an SGE. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file crowd.h
- * Many QPs of one session over one region, for attacks whose weapon is their number.
+ * Many QPs of one session that share one region, for attacks by sheer number.
  */
 #ifndef CROWD_H
 #define CROWD_H
@@ -22,15 +22,15 @@ struct crowd {
 /** The attributes of the QPs of a crowd. */
 struct crowd_spec {
 	unsigned n;
-	unsigned cqs;	   /* that they share in turn */
-	bool channel;	   /* the CQs tell one, which nobody reads */
+	unsigned cqs;	   /* CQs, assigned to the QPs in turn */
+	bool channel;	   /* the CQs have a channel, which is never read */
 	uint32_t depth;	   /* of each queue */
 	uint32_t sges;	   /* of a work request */
 	size_t memory;	   /* bytes of the region, which is not touched */
 	uint32_t cq_depth; /* 0: what the queues need */
 };
 
-/** Opens a session with QPs in RESET: fewer than asked for where the user may not have more. */
+/** Opens a session with QPs in RESET, fewer than requested if the user's quota allows no more. */
 void crowd_open(struct crowd *c, const struct arena *a, const struct crowd_spec *spec);
 void crowd_close(struct crowd *c);
 
@@ -44,7 +44,7 @@ struct abi_sge crowd_sge(const struct crowd *c, size_t at, uint32_t len);
 void crowd_post(struct raw_qp *qp, unsigned opcode, const struct abi_sge *sge, unsigned n,
 	uint64_t remote, uint32_t rkey);
 
-/** Throws all completions away.  @return how many there were. */
+/** Discards all completions.  @return how many there were. */
 unsigned crowd_drain(struct crowd *c);
 
 #endif

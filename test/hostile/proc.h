@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file proc.h
- * What /proc tells about the rocid under attack: what its threads do with their time, and what it
- * holds.
+ * Reads from /proc how the threads of the rocid under attack spend their time, and what it holds.
  *
- * A victim's wait is measured twice, from the look after its request to its last look that found no
- * answer yet; a pause of the victim before its request does not count. As CPU time of the thread
- * that should serve it: a machine that pauses programs makes it no longer, a thread that is busy
- * with somebody else's nonsense does. And as time that passed less that in which the thread could
- * run and no CPU was free: a thread that is blocked makes that longer. The longer one counts.
+ * A victim's wait lasts from its look at /proc after the request to its last look that found no
+ * answer yet; a pause of the victim before its request does not count. The wait is measured in two
+ * ways, and the longer one counts. One is the CPU time of the thread that should serve the victim:
+ * it does not grow when the machine pauses programs, but it grows when an attacker keeps the thread
+ * busy. The other is the time that passed, less the time in which the thread was ready to run but
+ * no CPU was free: it grows when the thread is blocked.
  */
 #ifndef PROC_H
 #define PROC_H
@@ -19,7 +19,7 @@
 
 #define PROC_WORKERS 8
 
-/** Which of rocid's threads an answer comes from. */
+/** The thread of rocid that an answer comes from. */
 enum thread {
 	THREAD_WORKER, /* any */
 	THREAD_CONTROL,
@@ -40,15 +40,14 @@ struct holdings {
 	unsigned maps; /* of memfds */
 };
 
-/** Opens the files about the process that owns @p socket, for this process's own use:
- *  a child opens its own. */
+/** Opens the /proc files of the process that owns @p socket. A child must open its own. */
 void proc_open(struct proc *p, const char *socket);
 
 bool proc_alive(const struct proc *p);
 
 struct holdings proc_holdings(const struct proc *p);
 
-/** Nanoseconds that a thread has run so far, and in which it could have. */
+/** Nanoseconds that a thread has run so far, and that it has waited for a CPU. */
 struct spent {
 	uint64_t ran;
 	uint64_t queued;
@@ -67,7 +66,7 @@ void proc_look(const struct proc *p, struct look *l);
  * @param begin  after the request
  * @param last   before the last look that found no answer
  * @param end    after the answer
- * @return how long @p thread kept somebody waiting, in nanoseconds.
+ * @return how long @p thread kept the victim waiting, in nanoseconds.
  */
 uint64_t proc_waited(const struct proc *p, enum thread thread, const struct look *begin,
 	const struct look *last, const struct look *end);

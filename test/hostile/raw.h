@@ -2,8 +2,8 @@
 /**
  * @file raw.h
  * A client that speaks the ABI itself (doc/abi.md), because libroci would refuse what hostile
- * programs do. Functions whose names end in nothing special end the program when rocid refuses;
- * raw_call() leaves that to its caller.
+ * programs do. When rocid refuses a request, a function ends the program unless its comment says
+ * otherwise.
  */
 #ifndef RAW_H
 #define RAW_H
@@ -27,7 +27,7 @@ struct raw {
 	uint32_t seq;
 	struct abi_hello_reply hello;
 	uint8_t *region;
-	uint32_t pd;	     /* one, made by raw_open() */
+	uint32_t pd;	     /* created by raw_open() */
 	uint32_t unanswered; /* requests that were sent without waiting */
 	char why[ABI_SENTENCE_MAX];
 };
@@ -58,12 +58,12 @@ struct raw_qp {
 	bool impatient;		   /* raw_rts(): the shortest time-out and no retry */
 };
 
-/** Users without any right, as which programs run when the test runs as root: quotas per user do
- *  not hold for root. */
+/** Unprivileged users that programs run as when the test runs as root, because quotas per user do
+ *  not apply to root. */
 #define USER_VICTIM   64001u
 #define USER_ATTACKER 64002u
 
-/** The calling process becomes @p uid, for good, if it is root's; else it stays as it is. */
+/** Switches the calling process to @p uid for good, if it runs as root; otherwise does nothing. */
 void raw_become(uid_t uid);
 
 /** @return a connected socket whose calls end after RAW_PATIENCE_S, or -1. */
@@ -89,7 +89,7 @@ bool raw_try_open(struct raw *s, const char *path);
 void raw_open(struct raw *s, const char *path);
 void raw_close(struct raw *s);
 
-/** The request without descriptors that must succeed. */
+/** A request without descriptors that must succeed. */
 void raw_must(
 	struct raw *s, uint32_t type, const void *body, size_t len, void *out, size_t out_len);
 
@@ -118,7 +118,7 @@ void raw_connect_qps(struct raw_qp *a, struct raw_qp *b, uint32_t access);
  *  @return 0 or the status of the MODIFY_QP that was refused. */
 int raw_rts(struct raw_qp *qp, uint8_t port, uint32_t qpn, uint8_t peer_port, uint32_t access);
 
-/** Its parts, for those who do one of them in another way. @p qpn is the peer's. */
+/** The steps of raw_rts(), for callers that change one of them. @p qpn is the peer's. */
 int raw_init(struct raw_qp *qp, uint8_t port, uint32_t access);
 struct abi_ah_attr raw_av(struct raw *s, uint8_t port, uint8_t peer_port);
 int raw_rtr(struct raw_qp *qp, uint32_t qpn, struct abi_ah_attr ah);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file frame_impair.h
- * What a lossy bridge does to the RoCE frames of one direction, which impair.h chooses. No sockets
- * and no clock in here.
+ * Applies the impairments of a lossy bridge, chosen by impair.h, to the RoCE frames of one
+ * direction. No sockets and no clock in here.
  */
 #ifndef FRAME_IMPAIR_H
 #define FRAME_IMPAIR_H
@@ -13,14 +13,14 @@
 #include "impair.h"
 
 /** Reads "drop=1000,duplicate=500": parts per million by the names of impair_word(), at most a
- *  million together.  @return false when it is no such list. */
+ *  million in total.  @return false when it is not such a list. */
 bool impair_list(const char *list, struct impair *plan);
 
 /** @return the name of a kind of impairment that the bridge has, or NULL. */
 const char *impair_word(enum impair_kind kind);
 
-/** @return where the BTH of a RoCE frame (v1, v2, at most two VLAN tags) begins, 0 when the
- *  frame is none. */
+/** @return the offset of the BTH in a RoCE frame (v1, v2, at most two VLAN tags); 0: it is not a
+ *  RoCE frame. */
 size_t roce_bth_offset(const uint8_t *frame, size_t len);
 
 /** Marks a RoCE frame with "congestion experienced"; RoCEv1 has no ECN. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file plan.h
- * What the two peers of an interop run do, derived from a seed on both sides alike, so that
- * every byte can be checked without shipping it. No transport and no input/output in here.
+ * The operations of the two peers in an interop run. Both sides derive them from the same seed, so
+ * that every byte can be checked without being sent. No transport and no input/output in here.
  *
  * The only generator is splitmix64: output number n of a seed is mix(seed + (n + 1) * GOLDEN),
  * so any output is reached directly. peer_protocol.md says how the peers use it.
@@ -29,7 +29,7 @@ enum op_kind {
 	OP_KINDS
 };
 
-/** A run of operations of one kind, all that the driver tells the follower about it. */
+/** A run of operations of one kind: everything that the driver tells the follower about it. */
 struct batch {
 	enum op_kind kind;
 	uint32_t count;
@@ -43,13 +43,13 @@ struct batch {
 /** Operation number i of a batch. */
 struct op {
 	uint32_t len;
-	uint32_t target_off; /* WRITE, READ: where in the follower's target memory */
+	uint32_t target_off; /* WRITE, READ: offset in the follower's target memory */
 	uint32_t imm;	     /* *_IMM: host order */
 	uint64_t seed;	     /* SEND, WRITE: of the message's bytes */
 	/* atomics: plan_atomic() fills them in */
 	uint64_t compare_add;
 	uint64_t swap;
-	uint64_t orig; /* the answer */
+	uint64_t orig; /* the response */
 };
 
 /** One piece of a message in local memory, for one SGE. */
@@ -89,8 +89,8 @@ void plan_op(const struct batch *b, uint32_t i, struct op *op);
 void content_fill(uint64_t seed, uint64_t pos, uint8_t *buf, size_t len);
 struct mismatch content_check(uint64_t seed, uint64_t pos, const uint8_t *buf, size_t len);
 
-/** Fills in the operands of atomic @p op, the next one of @p b, and executes it on @p model, which
- * is what the target memory holds when its turn comes. */
+/** Fills in the operands of atomic @p op, the next one of @p b, and executes it on @p model, the
+ *  contents of the target memory at that point. */
 void plan_atomic(const struct batch *b, uint8_t *model, struct op *op);
 
 /** The follower fills its target memory with this before a batch. */
@@ -107,7 +107,7 @@ uint64_t target_seed(const struct batch *b);
  */
 unsigned plan_scatter(uint64_t seed, uint32_t len, unsigned max, struct piece pieces[]);
 
-/** Mark all of a slot untouched. */
+/** Marks the whole slot as untouched. */
 void slot_clear(uint8_t *slot, size_t slot_len);
 void slot_fill(uint8_t *slot, const struct piece pieces[], unsigned n, uint64_t seed, uint64_t pos);
 /** The first @p len bytes of the pieces are contents of @p seed from @p pos on; the rest of the
@@ -118,7 +118,7 @@ struct mismatch slot_check(const uint8_t *slot, size_t slot_len, const struct pi
 /** FNV-1a over 64 bits; start with DIGEST_INIT. */
 #define DIGEST_INIT 0xcbf29ce484222325ull
 uint64_t digest_bytes(uint64_t digest, const uint8_t *buf, size_t len);
-/** Digest of the @p len bytes of a message as they lie in the pieces. */
+/** @return the digest of the @p len bytes of a message that is in the pieces. */
 uint64_t digest_pieces(uint64_t digest, const uint8_t *slot, const struct piece pieces[],
 	unsigned n, uint32_t len);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file xport.h
- * What the peer program needs from an RDMA library: one queue pair and two memory regions.
- * verbs_peer.c implements it on stock libibverbs; another library implements the same
- * functions and links peer.c, line.c and plan.c. Every function that fails says why on stderr.
+ * The peer program's interface to an RDMA library: one queue pair and two memory regions.
+ * verbs_peer.c implements it with stock libibverbs; for another library, implement the same
+ * functions and link peer.c, line.c and plan.c. A function that fails prints the reason on stderr.
  */
 #ifndef XPORT_H
 #define XPORT_H
@@ -31,10 +31,10 @@ struct options {
 	bool ud;     /* UD; else RC */
 	bool srq;    /* receives come from a shared receive queue */
 	bool mcast;  /* UD goes to a group */
-	unsigned mw; /* 1 or 2: a window of that type is what the peer may use of the target memory
-		      */
+	unsigned mw; /* 1 or 2: the peer may access target memory only through a window of this
+		      * type */
 	int gid_index;
-	unsigned mtu;	/* path MTU asked for, bytes */
+	unsigned mtu;	/* requested path MTU, bytes */
 	unsigned depth; /* work requests outstanding, each way */
 	unsigned sge;
 	unsigned inline_max; /* bytes */
@@ -56,7 +56,7 @@ struct endpoint {
 	uint32_t qpn, psn;
 	uint8_t gid[16];
 	uint32_t mtu; /* bytes */
-	uint32_t rd;  /* READs outstanding: as many as this side takes and sends */
+	uint32_t rd;  /* READs that this side may have outstanding, and accepts from the other */
 	uint64_t va;  /* target memory */
 	uint32_t rkey, len;
 };
@@ -123,17 +123,17 @@ int xport_connect(struct xport *x, const struct endpoint *remote);
 int xport_post_recv(
 	struct xport *x, uint64_t id, size_t slot, const struct piece pieces[], unsigned n);
 
-/** Post one operation; @p to does not count for SENDs without invalidation. */
+/** Post one operation; @p to is ignored for SENDs without invalidation. */
 int xport_post(struct xport *x, const struct op *op, enum op_kind kind, uint64_t id, size_t slot,
 	const struct piece pieces[], unsigned n, const struct remote *to, bool signaled);
 
 /** --mw, in RTS, with nothing else outstanding: invalidate the window if it is of type 2 and
- * @p bound, bind it to the target memory and wait. @p rkey is what the peer is to use from now on.
+ * @p bound, bind it to the target memory and wait. @p rkey receives the key for the peer.
  */
 int xport_bind(struct xport *x, bool bound, uint32_t *rkey);
 
-/** Wait up to opt->wait_s for the next completion. @return 0 when the peer refused it for want of
- * access: its rkey is not valid. */
+/** Wait up to opt->wait_s for the next completion. @return 0 when the peer refused the request with
+ *  a remote access error, because its rkey is not valid. */
 int xport_refused(struct xport *x);
 
 /** @return the number of completions, 0 for none yet, -1 after a completion in error. */

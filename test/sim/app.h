@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file app.h
- * An application on a simulated host, as a client library would be one: rings in plain memory
- * laid out as abi_ring.h says, WQEs with phase marks, doorbells only when the worker asks for
- * them, CQEs taken by their marks. It checks completions: each work request completes once
- * and in post order, and nothing is written outside its memory regions.
+ * An application on a simulated host, which acts as the client library does: rings in plain memory
+ * laid out as abi_ring.h says, WQEs with phase marks, doorbells only when the worker requests them,
+ * CQEs taken by their marks. It checks that each work request completes once and in post order, and
+ * that nothing is written outside its memory regions.
  */
 #ifndef APP_H
 #define APP_H
@@ -51,7 +51,7 @@ struct app_wr {
 	bool signaled;
 };
 
-/** A shared receive queue. Its receives complete once at most; those of one QP in post order. */
+/** A shared receive queue. Its receives complete at most once; those of one QP in post order. */
 struct app_srq {
 	struct srq srq;
 	struct srq_ring at;
@@ -89,10 +89,10 @@ struct app_qp {
 	uint32_t rq_stride;
 	uint32_t sq_posted;
 	uint32_t rq_posted;
-	uint32_t sq_done;     /* work requests whose fate is known */
-	uint32_t rq_done;     /* SRQ: after the one that was completed last */
+	uint32_t sq_done;     /* work requests with a known outcome */
+	uint32_t rq_done;     /* SRQ: the one after the last that completed */
 	bool rung;	      /* the doorbell */
-	bool free_ids;	      /* wr_ids are the test's: do not check their order */
+	bool free_ids;	      /* the test chooses wr_ids: do not check their order */
 	struct app_wr *sq_wr; /* ring of sq_wrs */
 	struct app_wr *rq_wr;
 	uint32_t sq_wrs; /* powers of two */
@@ -148,9 +148,9 @@ struct app_srq *app_srq(struct app *a, uint32_t depth, uint32_t max_sge);
 /** The same for XRC: of domain @p xrcd, completing to @p cq. */
 struct app_srq *app_xrc_srq(
 	struct app *a, uint32_t depth, uint32_t max_sge, uint32_t xrcd, struct app_cq *cq);
-/** As modify_srq does, between two steps of the core; what waits has room in it. */
+/** Resizes as modify_srq does, between two steps of the core; waiting receives must fit. */
 void app_srq_resize(struct app_srq *srq, uint32_t depth);
-/** Takes it from the SRQ table, as DESTROY_SRQ does. */
+/** Removes the SRQ from the table, as DESTROY_SRQ does. */
 void app_srq_withdraw(struct app *a, struct app_srq *srq);
 struct app_qp *app_qp(struct app *a, const struct app_qp_spec *spec);
 /* As destroy_cq and destroy_qp: the core has forgotten them when these return. A QP's CQEs
@@ -158,7 +158,7 @@ struct app_qp *app_qp(struct app *a, const struct app_qp_spec *spec);
 void app_cq_destroy(struct app *a, struct app_cq *q);
 void app_qp_destroy(struct app_qp *q, uint64_t now);
 
-/** Attributes that work: MTU 1024, timeout 14, seven retries, sixteen READs. */
+/** @return usable attributes: MTU 1024, timeout 14, seven retries, sixteen READs. */
 struct abi_qp_attr app_attr(uint32_t dest_qpn, uint32_t sq_psn, uint32_t rq_psn);
 
 /* Each is one core_cmd(); they return its result. */
@@ -199,10 +199,10 @@ struct app_send {
 	uint32_t inline_len;
 };
 
-/** Posts without looking whether there is room. */
+/** Posts without checking for room. */
 void app_post_send(struct app_qp *q, const struct app_send *s);
 void app_post_recv(struct app_qp *q, uint64_t wr_id, const struct abi_sge *sge, unsigned n);
-/** Writes @p len bytes as the next send WQE, with the mark put right. */
+/** Writes @p len bytes as the next send WQE, with the correct mark. */
 void app_post_raw(struct app_qp *q, const void *wqe, size_t len);
 void app_post_recv_raw(struct app_qp *q, const void *wqe, size_t len);
 
@@ -212,8 +212,8 @@ void app_post_srq(struct app_srq *srq, uint64_t wr_id, const struct abi_sge *sge
 /** Delivers the doorbells that were rung. */
 void app_ring(struct app *a, uint64_t now);
 
-/** Takes the next CQE. @return false when there is none. Fails the test when it is out of order
- *  or was not asked for. */
+/** Takes the next CQE. Fails the test if the CQE is out of order or was not requested.
+ *  @return false: there is none. */
 bool app_poll(struct app *a, struct app_cq *cq, struct abi_cqe *cqe);
 
 /** Arms the CQ as the client library does. */

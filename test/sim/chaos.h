@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file chaos.h
- * Random runs: two hosts, several connections between and inside them, bad links, applications
- * that make mistakes, starve receives, and change, reset, destroy and deregister what is in use.
+ * Random runs: two hosts, several connections between and inside them, bad links, and applications
+ * that make mistakes, starve receives, and change, reset, destroy and deregister objects in use.
  * The seed decides everything.
  *
  *     chaos.c          the program, and one run
- *     chaos_world.c    hosts, links, completion queues; what they say is taken here
- *     chaos_conn.c     a connection: made, broken, drained, judged, made again
- *     chaos_work.c     what is posted
- *     chaos_uc.c       UC connections beside them
- *     chaos_flow.h     datagrams, shared receives and XRC beside them
- *     chaos_actions.c  what happens in mid-flight
- *     chaos_path.c     how packets are addressed and marked, and how that changes
+ *     chaos_world.c    hosts, links, completion queues, and taking their events and CQEs
+ *     chaos_conn.c     a connection: created, broken, drained, checked, created again
+ *     chaos_work.c     the work requests
+ *     chaos_uc.c       UC connections in addition
+ *     chaos_flow.h     datagrams, shared receives and XRC in addition
+ *     chaos_actions.c  events in mid-flight
+ *     chaos_path.c     addresses and marks of packets, and changes of them
  *     chaos_report.c   counts, and which of them must not be zero
  */
 #ifndef CHAOS_H
@@ -26,10 +26,10 @@
 
 #define CHAOS_HOSTS    2u
 #define CHAOS_CONNS    4u
-#define CHAOS_CQS      4u /* of a host */
+#define CHAOS_CQS      4u /* per host */
 #define CHAOS_CQ_DEPTH 2048u
-#define CHAOS_TIME     (600 * SEC) /* of a run, virtual */
-#define CHAOS_MESSAGES 200u	   /* of a run, at least */
+#define CHAOS_TIME     (600 * SEC) /* maximum virtual time of a run */
+#define CHAOS_MESSAGES 200u	   /* minimum per run */
 #define CHAOS_PACKETS  2000u
 
 /** Events in mid-flight. */
@@ -43,11 +43,11 @@ enum chaos_action {
 	ACT_DEREG_RECV,
 	ACT_ACCESS,  /* remote access is taken from a QP */
 	ACT_MIN_RNR, /* another min_rnr_timer, RTS -> RTS */
-	ACT_PAUSE,   /* a link stands still */
-	ACT_STALL,   /* a host does */
+	ACT_PAUSE,   /* a link pauses */
+	ACT_STALL,   /* a host pauses */
 	ACT_IMPAIR,  /* a link gets other impairments */
 	ACT_STARVE,  /* no receives are posted for a while */
-	ACT_REFUSED, /* a modify that must be refused, and change nothing */
+	ACT_REFUSED, /* a modify that must be refused without changing anything */
 	ACT_QUERY,
 	ACT_REPATH, /* another source port, flow label, priority ... while packets fly */
 	ACT_PKEY,   /* a host becomes a limited member of its partition, or a full one again */
@@ -197,20 +197,20 @@ static inline uint64_t now_of(const struct chaos_world *w)
 	return w->fabric.now;
 }
 
-/** One run.  @return a number that differs when anything of it does. */
+/** Executes one run.  @return a digest of everything that happened in it. */
 uint64_t chaos_run(uint64_t seed);
 
 /* --- chaos_world.c -------------------------------------------------------------------- */
 
 void world_init(struct chaos_world *w, uint64_t seed);
 void world_fini(struct chaos_world *w);
-/** Random impairments, none that a calm connection does not survive when the run is moderate. */
+/** @return random impairments; in a moderate run, only those that a calm connection survives. */
 struct link_impair world_impair(struct chaos_world *w);
-/** Doorbells, one happening, events and CQEs, invariants. */
+/** Rings doorbells, simulates one event, takes events and CQEs, and checks invariants. */
 void world_step(struct chaos_world *w);
-/** Takes the CQEs that wait, of small CQs too when @p small. */
+/** Takes the waiting CQEs, including those of small CQs if @p small. */
 void world_take(struct chaos_world *w, bool small);
-/** @return messages of this run whose fate is known, packets that were sent. */
+/** @return how many messages of this run have a known outcome; how many packets were sent. */
 uint64_t world_messages(const struct chaos_world *w);
 uint64_t world_packets(const struct chaos_world *w);
 void world_digest(struct chaos_world *w, uint64_t word);
@@ -219,16 +219,16 @@ void world_digest(struct chaos_world *w, uint64_t word);
 
 void conn_init(struct chaos_world *w, struct chaos_conn *c);
 void conn_fini(struct chaos_conn *c);
-/** Phases and their time limits. */
+/** Advances the connection's phase and enforces the time limit of each. */
 void conn_turn(struct chaos_world *w, struct chaos_conn *c);
-/** From now on side @p e answers no more. */
+/** Side @p e stops answering. */
 void conn_side_gone(struct chaos_world *w, struct chaos_conn *c, int e);
-/** Moves what is left of both QPs to ERR and waits for the flush. */
+/** Moves those of the two QPs that still exist to ERR and waits for the flush. */
 void conn_close(struct chaos_world *w, struct chaos_conn *c);
-/** In mid-flight, too. */
+/** Allowed in mid-flight. */
 void conn_reset(struct chaos_world *w, struct chaos_end *end);
 void conn_destroy(struct chaos_world *w, struct chaos_end *end);
-/** @return whether nothing of it is under way. */
+/** @return whether the connection has nothing outstanding. */
 bool conn_quiet(const struct chaos_conn *c);
 /** @return whether sends may be posted on side @p e. */
 bool conn_can_post(const struct chaos_conn *c, int e);
@@ -239,20 +239,19 @@ void work_post(struct chaos_world *w, struct chaos_conn *c, int e);
 
 /* --- chaos_uc.c ------------------------------------------------------------------------- */
 
-/** The fate of the messages of all UC connections. */
+/** The outcomes of the messages of all UC connections. */
 extern struct uc_totals {
 	uint64_t sent;
 	uint64_t failed;
 	uint64_t received;
-	uint64_t lost; /* while the links kept order; other operations than those that are received
-			* count too */
+	uint64_t lost; /* while the links kept order; includes operations that take no receive */
 	uint64_t recovered; /* SQE -> RTS */
 } uc_totals;
 
 void uc_init(struct chaos_world *w, struct chaos_uc *u, uint64_t seed);
-/** Posts, and makes QPs send again. */
+/** Posts, and returns QPs from SQE to RTS. */
 void uc_turn(struct chaos_world *w, struct chaos_uc *u);
-/** Takes and judges completions. */
+/** Takes and checks completions. */
 void uc_take(struct chaos_world *w, struct chaos_uc *u);
 /** @return whether all sends have completed. */
 bool uc_idle(const struct chaos_uc *u);

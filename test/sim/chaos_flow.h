@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file chaos_flow.h
- * What else runs on the hosts of a chaos run: one-way flows of messages by each service, whose
- * receives are mostly shared. RC, UC and UD QPs take from one SRQ; XRC targets from the SRQ that
- * each message names; datagrams go to one QP or to a group.
+ * The other traffic on the hosts of a chaos run: one-way flows of messages over each service, whose
+ * receives are mostly shared. RC, UC and UD QPs take receives from one SRQ, XRC targets from the
+ * SRQ that each message names; datagrams go to one QP or to a group.
  *
- * The model: a message is known by its number, which it carries. By RC and XRC each arrives once
- * and in order, and a success means that it has arrived.
- *     chaos_flow_acts.c  what happens in mid-flight By UC each arrives at most once, whole,
- * in order unless a link has reordered. By UD at most once, unless a link has doubled it, with the
- * addresses that it was sent by. A receive completes once, or is still where it was put: after
- * each step the WQEs that an SRQ has given away are those that completed and those that QPs hold.
+ * The model: each message carries its number, which identifies it. Over RC and XRC, each message
+ * arrives once and in order, and a successful completion means that it has arrived. Over UC, each
+ * arrives at most once, whole, and in order unless a link has reordered packets. Over UD, each
+ * arrives at most once, unless a link has duplicated it, from the address that it was sent from. A
+ * receive completes once or stays in its queue: after each step, the WQEs that left an SRQ are
+ * those that have completed and those that QPs hold.
  *
- *     chaos_flow.c       flows made, broken, judged, made again
- *     chaos_flow_acts.c  what happens in mid-flight
- *     chaos_flow_acts.c  what happens in mid-flight
- *     chaos_send.c       what they send, and how their senders' requests complete
- *     chaos_recv.c       what arrives
+ *     chaos_flow.c       flows: created, broken, checked, created again
+ *     chaos_flow_acts.c  events in mid-flight
+ *     chaos_send.c       the messages, and the completions of their send requests
+ *     chaos_recv.c       arriving messages
  *     chaos_pool.c       receives: SRQs, their limits, sizes and errors
  *     chaos_ud.c         address handles, groups, the 40 bytes before a datagram
  */
@@ -34,10 +33,10 @@ struct chaos_world;
 #define FLOWS	      6u
 #define POOLS	      8u
 #define POOL_BUFS     64u
-#define FLOW_MESSAGES 250u /* of a flow in a run */
-#define FLOW_SLOTS    16u  /* places for messages under way */
+#define FLOW_MESSAGES 250u /* per flow and run */
+#define FLOW_SLOTS    16u  /* places for outstanding messages */
 #define FLOW_LEN_MAX  8192u
-#define FLOW_AHS      64u /* that a flow makes at most */
+#define FLOW_AHS      64u /* maximum number that a flow creates */
 #define FLOW_FILL     0x5A
 #define UD_AREA	      40u
 
@@ -55,18 +54,18 @@ enum flow_mistake {
 	FLOW_GOOD,
 	FLOW_LKEY,  /* a key that does not exist */
 	FLOW_RKEY,  /* likewise */
-	FLOW_SRQN,  /* XRC: an SRQ that is no one of the target's domain */
+	FLOW_SRQN,  /* XRC: an SRQ outside the target's domain */
 	FLOW_QKEY,  /* UD: not that of the receiver */
-	FLOW_QPN,   /* UD: of nobody */
-	FLOW_AH,    /* UD: a handle that does not exist, or is somebody else's */
+	FLOW_QPN,   /* UD: of no QP */
+	FLOW_AH,    /* UD: a handle that does not exist, or is in another domain */
 	FLOW_LONG,  /* UD: more than a packet */
-	FLOW_SHORT, /* a receive that messages may not fit into */
+	FLOW_SHORT, /* a receive that is too small for some messages */
 	FLOW_SGES,  /* a receive with more SGEs than its queue has */
 	FLOW_MISTAKES
 };
 extern const char *const flow_mistake_name[FLOW_MISTAKES];
 
-/** Events that befall flows and pools in mid-flight. */
+/** Events that affect flows and pools in mid-flight. */
 enum flow_act {
 	FLOW_RECEIVER_ERR,
 	FLOW_RECEIVER_RESET,
@@ -74,11 +73,11 @@ enum flow_act {
 	FLOW_SENDER_ERR,
 	FLOW_STARVE,  /* no receives for a while */
 	FLOW_LIMIT,   /* a limit is armed */
-	FLOW_RESIZE,  /* an SRQ is */
-	FLOW_BREAK,   /* what is written into an SRQ makes no sense */
-	FLOW_SRQ_NEW, /* XRC: one is destroyed, and another one made */
-	FLOW_AH_NEW,  /* likewise, of datagrams that wait */
-	FLOW_ATTACH,  /* to the group, or from it */
+	FLOW_RESIZE,  /* an SRQ is resized */
+	FLOW_BREAK,   /* invalid values are written into an SRQ */
+	FLOW_SRQ_NEW, /* XRC: an SRQ is destroyed, and another one created */
+	FLOW_AH_NEW,  /* likewise, the address handles of waiting datagrams */
+	FLOW_ATTACH,  /* attaches to the group, or detaches */
 	FLOW_ACTS
 };
 extern const char *const flow_act_name[FLOW_ACTS];
@@ -92,7 +91,7 @@ struct pool_buf {
 	bool posted;
 };
 
-/** Receives in one queue: an SRQ, or that of one QP. */
+/** The receives in one queue: an SRQ, or the receive queue of one QP. */
 struct pool {
 	struct app *app;
 	struct app_srq *srq; /* NULL: qp's own */
@@ -103,7 +102,7 @@ struct pool {
 	uint32_t buf_len; /* of a receive */
 	uint32_t depth;
 	uint32_t max_sge;
-	uint32_t epoch;	 /* the SRQ before was another one */
+	uint32_t epoch;	 /* changes with each new SRQ */
 	uint32_t posted; /* of this epoch */
 	uint32_t done;	 /* have completed */
 	uint32_t lost;	 /* were held by a QP that was reset */
@@ -115,7 +114,7 @@ struct pool {
 	uint64_t starved;
 	unsigned limit_events;
 	unsigned errors; /* SRQ_ERR */
-	bool broken;	 /* nonsense was written */
+	bool broken;	 /* invalid values were written */
 	bool ever_broken;
 };
 
@@ -124,13 +123,13 @@ struct pool {
 struct flow_message {
 	uint8_t op;	 /* enum abi_wr_opcode */
 	uint8_t mistake; /* enum flow_mistake */
-	uint8_t pool;	 /* it takes a receive of */
+	uint8_t pool;	 /* it takes a receive from this pool */
 	uint8_t ah;	 /* UD: the handle that it was posted with */
 	bool unsignaled;
 	bool solicited;
 	bool group; /* UD */
 	bool failed;
-	bool unsent; /* of those that failed: it was not on the wire as a whole */
+	bool unsent; /* it failed before all of it was on the wire */
 	uint32_t len;
 	uint32_t epoch; /* of the pool when it was posted */
 	uint64_t add;	/* FETCH_ADD */
@@ -156,7 +155,7 @@ struct flow {
 	struct app_qp_spec spec[ENDS];
 	struct abi_qp_attr attr[ENDS];
 	struct app_mr *mr[ENDS];
-	bool gone[ENDS]; /* somebody else than the peer ended it */
+	bool gone[ENDS]; /* this end was ended, and not by its peer */
 	unsigned events[ENDS][32];
 	struct invariants_flow invariants;
 	enum {
@@ -167,15 +166,15 @@ struct flow {
 		FLOW_OVER
 	} phase;
 	uint64_t until;
-	struct pool *pool; /* B's; XRC: those of its domain are all() */
+	struct pool *pool; /* B's; NULL for XRC, which uses all pools of its domain */
 	uint32_t base;	   /* first message of this connection */
 	uint32_t posted;
 	uint32_t done;
 	uint32_t expect[POOLS];	     /* in order: the next that may come */
-	uint64_t next_serial[POOLS]; /* of receives, at least; with the epoch above */
+	uint64_t next_serial[POOLS]; /* lowest serial of the next receive, under its epoch */
 	uint8_t failed;		     /* status */
 	uint8_t recv_failed;	     /* of a receive, likewise */
-	uint64_t word;		     /* what FETCH_ADD has made of it */
+	uint64_t word;		     /* its value after the FETCH_ADDs */
 	struct flow_message msg[FLOW_MESSAGES];
 	/* UD */
 	struct ah *ah;
@@ -188,16 +187,16 @@ struct flow {
 };
 
 struct flows {
-	struct random random; /* its own, so that it changes no other's choices */
+	struct random random; /* a generator of its own: the choices of others do not change */
 	unsigned n;
 	struct flow flow[FLOWS];
 	unsigned pools;
 	struct pool pool[POOLS];
 	struct app_cq *send_cq[2], *recv_cq[2]; /* of each host */
 	bool mistakes;
-	bool sure;		      /* nothing is lost on the way, and nobody has gone */
-	bool quiet;		      /* nothing is on its way */
-	struct mcast_group *group[2]; /* of each host; NULL: nobody has attached there */
+	bool sure;		      /* no packet can be lost, and no end has gone */
+	bool quiet;		      /* no packet is in flight */
+	struct mcast_group *group[2]; /* of each host; NULL: no QP is attached there */
 	struct ah *foreign[2];	      /* handles of another domain */
 	uint8_t mgid[16];
 };
@@ -213,10 +212,10 @@ extern struct flow_totals {
 	uint64_t mistake[FLOW_MISTAKES];
 	uint64_t act[FLOW_ACTS];
 	uint64_t event[32];
-	uint64_t grouped; /* received by way of the group */
+	uint64_t grouped; /* received through the group */
 	uint64_t recovered;
 	uint64_t again;
-	uint64_t sure; /* runs at whose end it was known what became of each datagram */
+	uint64_t sure; /* runs that could account for every datagram */
 } flow_totals;
 
 static inline uint32_t flows_below(struct flows *f, uint32_t n)
@@ -229,19 +228,19 @@ static inline uint32_t flows_below(struct flows *f, uint32_t n)
 void flows_init(struct chaos_world *w, struct flows *f, uint64_t seed);
 void flows_fini(struct flows *f);
 void flows_turn(struct chaos_world *w, struct flows *f);
-/** Takes and judges what a step has left: events have been routed by flows_event(). */
+/** Takes and checks the completions of a step; flows_event() has already got its events. */
 void flows_take(struct chaos_world *w, struct flows *f);
-/** @return whether @p ev was for a flow or a pool of @p app. */
+/** @return whether @p ev was for a flow or a pool of @p app, and has been handled. */
 bool flows_event(struct flows *f, const struct app *app, const struct core_event *ev);
 /** @return whether all is over. */
 bool flows_over(const struct flows *f);
-/** @return whether somebody on host @p h talks to himself. */
+/** @return whether a flow on the host of @p app has both ends there. */
 bool flows_loop(const struct flows *f, const struct app *app);
-/** From now on end @p e of @p fl answers no more. */
+/** End @p e of @p fl stops answering. */
 void flow_gone(struct chaos_world *w, struct flow *fl, int e);
 struct flow *flow_of(struct flows *f, const struct app *app, int e, uint32_t qpn);
 bool flow_reliable(const struct flow *fl);
-/** RESET, or the end, of B's QP. */
+/** Resets or destroys B's QP. */
 void flow_end_receiver(struct chaos_world *w, struct flows *f, struct flow *fl, bool destroy);
 
 /* --- chaos_flow_acts.c ------------------------------------------------------------------ */
@@ -253,9 +252,10 @@ void flows_act(struct chaos_world *w, struct flows *f);
 void flow_memory(struct flows *f, struct flow *fl);
 void flow_post(struct flows *f, struct flow *fl);
 void flow_sent(struct flow *fl, const struct abi_cqe *cqe);
-/** The send queue is empty: what has no completion has gone well. */
+/** The send queue is empty: requests without a completion have succeeded. */
 void flow_settle(struct flow *fl);
-/** The connection is over: as after so many of the last atomics. */
+/** The connection is over: checks FETCH_ADD's word, to which the first of the failed ones may also
+ *  have been added. */
 void flow_recall_word(struct flow *fl);
 void flow_fill(const struct flow *fl, uint32_t n, uint8_t *to);
 bool flow_takes_recv(const struct flow_message *m);
@@ -270,20 +270,20 @@ void flow_received(
 /* --- chaos_pool.c ----------------------------------------------------------------------- */
 
 struct pool *pool_new(struct flows *f, struct app *app, uint32_t buf_len);
-/** Gives it an SRQ, or another one. */
+/** Gives the pool a new SRQ. */
 void pool_make_srq(struct flows *f, struct pool *p);
-/** Gives it the queue of @p qp, which is empty. */
+/** Gives the pool the receive queue of @p qp, which is empty. */
 void pool_take_qp(struct pool *p, struct app_qp *qp);
 void pool_post(struct chaos_world *w, struct flows *f, struct pool *p);
-/** @return the pool that the receive @p wr_id is of, and what it is. */
+/** @return the pool of receive @p wr_id. @param buf  receives its buffer */
 struct pool *pool_of(struct flows *f, uint64_t wr_id, struct pool_buf **buf);
 const uint8_t *pool_mem(const struct pool *p, const struct pool_buf *buf);
 /** @p buf has completed. */
 void pool_done(struct pool *p, struct pool_buf *buf);
-/** @p qp will be reset or destroyed: what it holds will not complete. */
+/** @p qp will be reset or destroyed: the receives that it holds will not complete. */
 void pool_forget(struct flows *f, const struct app_qp *qp);
 void pool_before(struct pool *p);
-/** SRQ-02, SRQ-04, SRQ-08: what must hold after each step. */
+/** SRQ-02, SRQ-04, SRQ-08: checks the invariants after each step. */
 void pool_check(const struct flows *f, struct pool *p);
 void pool_arm(struct flows *f, struct pool *p);
 void pool_resize(struct flows *f, struct pool *p);
@@ -295,11 +295,11 @@ void pool_renew(struct flows *f, struct pool *p);
 
 void ud_init(struct chaos_world *w, struct flows *f);
 void ud_fini(struct flows *f);
-/** New address handles; the old ones are destroyed. */
+/** Creates new address handles and destroys the old ones. */
 void ud_handles(struct chaos_world *w, struct flows *f, struct flow *fl);
 void ud_attach(struct chaos_world *w, struct flows *f, struct flow *fl, bool attach);
 void ud_describe(const struct flow *fl, const struct flow_message *m, struct app_send *s);
-/** @return datagrams of @p fl that did not arrive where they should. */
+/** @return how many datagrams of @p fl did not arrive where they should. */
 uint32_t ud_missing(const struct flows *f, const struct flow *fl);
 /** @return the sender of a datagram, by its CQE and the 40 bytes before it. */
 struct flow *ud_sender(

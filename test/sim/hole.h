@@ -2,7 +2,7 @@
 /**
  * @file hole.h
  * A memory region that has lost the second of its two pages, as after PUNCH_HOLE on a full disk:
- * touching it is a fault, counted as the shell does (uaccess.h). One at a time.
+ * touching that page is a fault, counted as the shell does (uaccess.h). Only one can be open.
  */
 #ifndef HOLE_H
 #define HOLE_H
@@ -13,7 +13,8 @@
 #define HOLE_KEY  0x999900u
 #define HOLE_VA	  0x1000000ull
 
-/** Registers it on @p h, in domain @p pd, for everything. Its faults are @p h's. */
+/** Registers the region on @p h, in domain @p pd, with all access rights. Its faults count as those
+ *  of @p h. */
 struct mr *hole_open(struct sim_host *h, uint32_t pd);
 void hole_close(struct sim_host *h);
 

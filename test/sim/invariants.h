@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file invariants.h  What must hold after every step (decision 0000.8), whatever happened in it.
- *  That work requests complete once and in order, app.c sees; that bytes are right, traffic.h;
- *  that frames are, wirecheck.h. */
+/** @file invariants.h  The invariants that every step must preserve (decision 0000.8). Other files
+ *  check the rest: app.c that work requests complete once and in order, traffic.h the bytes, and
+ *  wirecheck.h the frames. */
 #ifndef INVARIANTS_H
 #define INVARIANTS_H
 
 #include "app.h"
 
-/** Fails the test when something does not hold of a host and its application at @p now. */
+/** Fails the test if an invariant of a host and its application is violated at @p now. */
 void invariants_check(struct app *a, uint64_t now);
 
-/** Requests from one QP to another, as they were after the step before. */
+/** The requests from one QP to another after the previous step. */
 struct invariants_flow {
 	bool known;
 	uint32_t una;
@@ -19,8 +19,8 @@ struct invariants_flow {
 	uint32_t msn;
 };
 
-/** Fails the test when the two ends of a connection do not fit each other. When it begins anew,
- *  @p f is to be zeroed. */
+/** Fails the test if the states of the two ends of a connection contradict each other. Zero @p f
+ *  whenever the connection starts again. */
 void invariants_flow(struct invariants_flow *f, const struct qp *from, const struct qp *to);
 
 #endif

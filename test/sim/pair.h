@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file pair.h
- * Two hosts, a cable between them, and a connected QP on each: A's and B's. After every step
- * the invariants of decision 0000.8 are checked, and every frame
- * against the rules of the wire.
+ * Two hosts, a cable between them, and a connected QP on each: A's and B's. After every step the
+ * invariants of decision 0000.8 are checked, and every frame is checked against the rules of the
+ * wire.
  */
 #ifndef PAIR_H
 #define PAIR_H
@@ -33,7 +33,7 @@ struct pair_spec {
 	struct app_qp_spec qp[ENDS];   /* CQs are filled in */
 	struct abi_qp_attr attr[ENDS]; /* QPNs and PSNs of the other end are filled in */
 	uint32_t cq_depth;
-	uint32_t srq_depth;    /* not 0: B's receives are in an SRQ of so many */
+	uint32_t srq_depth;    /* not 0: B receives from an SRQ of this depth */
 	bool xrc;	       /* from A to B */
 	uint32_t cnp_interval; /* ns: both manage congestion; 0: they do not */
 };
@@ -70,17 +70,18 @@ struct pair_spec pair_defaults(void);
 void pair_init(struct pair *p, const struct pair_spec *spec);
 void pair_fini(struct pair *p);
 
-/** The QPs were connected anew: they and their wire are judged from their present PSNs on. */
+/** The QPs were reconnected: checks of them and the wire start again at their current PSNs. */
 void pair_wire(struct pair *p);
 
-/** Registers @p len bytes on both ends, for everything. */
+/** Registers @p len bytes on both ends, with all access rights. */
 void pair_memory(struct pair *p, size_t len);
 
-/** One happening; doorbells before it, CQEs, events and invariants after it.
- *  @return false when nothing was left up to @p until. */
+/** Simulates the next event. Rings doorbells before it; takes CQEs and events, and checks the
+ *  invariants, after it.
+ *  @return false when no event was left before @p until. */
 bool pair_step(struct pair *p, uint64_t until);
 
-/** Steps until nothing moves any more or @p ns of virtual time have passed. */
+/** Steps until no event is left or @p ns of virtual time have passed. */
 void pair_run(struct pair *p, uint64_t ns);
 
 /** Steps until @p end has @p n CQEs; fails when it takes longer than @p ns. */

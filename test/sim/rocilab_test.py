@@ -156,7 +156,7 @@ def main(rocilab, library):
         first, second = run('run', path), run('run', path)
         check(first[0] == 0 and first[1] == second[1], f'a run repeats itself: {first} {second}')
         check(re.search(r'^ok +drops <= 0 +got 0', first[1], re.M), first[1])
-        check('us for each delivered packet' in first[2], first[2])
+        check('us per delivered packet' in first[2], first[2])
         check(run('run', '--seed', '7', path)[1] != first[1], 'another seed is another run')
         wrong = run('run', '--set', 'switch.buffer=10K', path)
         check(wrong[0] == 1 and re.search(r'^WRONG +drops <= 0 +got [1-9]', wrong[1], re.M), f'{wrong}')

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file scenario.h
- * A scenario is a row of data: what two ends are to move, what the links and hosts do to it, how
- * it must end, and by when in virtual time.
+ * A scenario is a row of data: the messages that two ends exchange, the faults of links and hosts,
+ * the required outcome, and its deadline in virtual time.
  */
 #ifndef SCENARIO_H
 #define SCENARIO_H
@@ -14,10 +14,10 @@
 #define SCENARIO_EVENTS 8u
 #define SCENARIO_COUNTS 8u
 
-/** A value that may be 0, where nothing means "as pair_defaults() has it". */
+/** Encodes a value that may be 0 in a member whose 0 means the value of pair_defaults(). */
 #define VAL(v) ((v) + 1)
 
-/** Messages that one side posts, one list item after the other, as fast as there is room. */
+/** Messages that one side posts, item by item, as soon as there is room. */
 struct scenario_work {
 	int side;
 	enum traffic_op op;
@@ -27,12 +27,12 @@ struct scenario_work {
 	enum traffic_mistake mistake;
 };
 
-/** Of the item's messages only the last asks for a completion. */
+/** Only the last of the item's messages requests a completion. */
 #define UNSIGNALED (1u << 31)
 
 #define ANY_OPCODE 0xFFu
 
-/** Impairs frames with a certain opcode: the nth, and so many after it. */
+/** Impairs frames with a certain opcode: `times` of them, from the nth on. */
 struct scenario_pick {
 	int from;
 	uint8_t opcode;	  /* OP_*, OPCODE_CNP, or ANY_OPCODE */
@@ -45,18 +45,18 @@ struct scenario_pick {
 enum scenario_what {
 	STOP_HOST = 1, /* its worker is not scheduled for arg ns */
 	STOP_LINK,     /* from this side, for arg ns */
-	CUT,	       /* nothing leaves this side any more */
-	MEND,	       /* the row's impairments again */
-	GIVE_RECEIVES, /* post arg receives, where none are posted by themselves */
-	TO_SQD,	       /* and ask for SQ_DRAINED */
+	CUT,	       /* from now on this side's frames are lost */
+	MEND,	       /* back to the row's impairments */
+	GIVE_RECEIVES, /* post arg receives, at a starved end */
+	TO_SQD,	       /* and request SQ_DRAINED */
 	TO_RTS,
 	TO_ERR,
 	DEREGISTER,   /* arg: enum traffic_region */
 	ARM_LIMIT,    /* of the SRQ */
 	RESIZE_SRQ,   /* to arg */
-	BREAK_SRQ,    /* its index says that something was posted */
+	BREAK_SRQ,    /* its index claims a receive that was not posted */
 	WITHDRAW_SRQ, /* XRC: it is destroyed */
-	GHOST_ACK,    /* to this side, of a PSN arg ahead of its newest */
+	GHOST_ACK,    /* to this side, with a PSN arg ahead of its newest */
 	CNP,	      /* to this side; arg: enum forged_cnp */
 	FAST_CNP,     /* to this side; arg: see forge_fast_cnp() */
 };
@@ -81,8 +81,8 @@ struct scenario_count {
 enum scenario_named {
 	NAMED_RIGHT,
 	NAMED_STRANGE, /* an SRQ of another domain */
-	NAMED_PLAIN,   /* one of no domain */
-	NAMED_UNKNOWN, /* none: its slot holds another number */
+	NAMED_PLAIN,   /* an SRQ without a domain */
+	NAMED_UNKNOWN, /* no SRQ: its slot holds another number */
 };
 
 /** B's shared receive queue. */
@@ -103,7 +103,7 @@ struct scenario_end {
 	uint32_t rnr_timer;	   /* VAL() */
 	uint32_t rd_atomic;	   /* READs that it may have outstanding */
 	uint32_t refuse;	   /* ABI_ACCESS_REMOTE_* that its QP does not grant */
-	uint32_t rd_accept;	   /* READs that it accepts of the other end; 0: as many */
+	uint32_t rd_accept;	   /* READs that it accepts from the other end; 0: as many */
 	bool starved;		   /* receives are posted by GIVE_RECEIVES only */
 	uint32_t bad_recv;	   /* VAL(): this receive request has a key that does not exist */
 	struct link_impair impair; /* of what it sends */
@@ -125,12 +125,12 @@ struct scenario {
 	/* how it ends */
 	uint8_t status[ENDS];	    /* first failure of sends, 0: none */
 	uint8_t recv_status[ENDS];  /* and of receives */
-	uint32_t event_of[ENDS];    /* ABI_EVENT_* that comes, once and alone; 0: none */
-	uint32_t also[ENDS];	    /* bits of others that come, likewise */
-	uint64_t event_least[ENDS]; /* ns until the first comes */
+	uint32_t event_of[ENDS];    /* the only ABI_EVENT_* that comes, once; 0: none */
+	uint32_t also[ENDS];	    /* bits of others that also come, once each */
+	uint64_t event_least[ENDS]; /* minimum ns until the first comes */
 	struct scenario_count count[SCENARIO_COUNTS];
 	uint64_t least, most; /* ns until all is done; most is the bound */
-	const char *trace;    /* all frames, one a line, or NULL */
+	const char *trace;    /* all frames, one per line, or NULL */
 };
 
 /** The rows of one file. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file scenario_forge.h  CNPs and Fast CNPs that nobody of the two ends has sent. */
+/** @file scenario_forge.h  CNPs and Fast CNPs that neither end has sent. */
 #ifndef SCENARIO_FORGE_H
 #define SCENARIO_FORGE_H
 
@@ -29,7 +29,7 @@ struct forge_end {
 	struct qp_flow flow;
 };
 
-/** Fast CNPs of a switch are accepted at @p side, two at a time and one in a millisecond. */
+/** Has @p side accept Fast CNPs of a switch: bursts of two, and one per millisecond. */
 void forge_accept(struct forge_end *end, struct pair *p, int side);
 
 void forge_cnp(struct pair *p, int side, enum forged_cnp what);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file scenario_row.h
- * Words that rows are written with. Unless a row says otherwise: path MTU 1024, 10 Gb/s and 2 us
+ * Macros for scenario rows. Unless a row says otherwise: path MTU 1024, 10 Gb/s and 2 us
  * each way, ACK timeout code 14 (67.1 ms), seven retries, RNR retry infinite, RNR timer code 1
  * (10 us), 16 READs, a window of 128 packets, 64 places in each queue.
  *
- * Bounds are sums of what the row must wait for: packets on the wire, ways there and back, timers.
+ * A bound is the sum of everything that the row waits for: packets on the wire, round trips,
+ * timers.
  */
 #ifndef SCENARIO_ROW_H
 #define SCENARIO_ROW_H
@@ -13,11 +14,11 @@
 #include "bits.h"
 #include "scenario.h"
 
-/** ns of a whole packet: 1024 bytes, 62 of headers, AETH and ICRC, 24 around the frame. */
+/** ns of a full packet: 1024 bytes, 62 of headers, AETH and ICRC, 24 around the frame. */
 #define PKT 888ull
-/** ns there and back, with a frame of up to 200 bytes and its ACK on the wire. */
+/** ns of a round trip, with a frame of up to 200 bytes and its ACK on the wire. */
 #define RTT (2 * 2 * USEC + 320)
-/** ns that a timer is late at most: a tick of the wheel, and the tick that it is set in. */
+/** Maximum ns that a timer is late: a tick of the wheel, and the tick in which it was set. */
 #define TICK 2048ull
 /** ns of an ACK timeout code (REQ-22). */
 #define T(code) (4096ull << (code))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file scenario_trace.h  Frames of a scenario: their fate, and a line of text for each. */
+/** @file scenario_trace.h  Impairs the frames of a scenario, and writes a line of text per frame.
+ */
 #ifndef SCENARIO_TRACE_H
 #define SCENARIO_TRACE_H
 
@@ -10,7 +11,7 @@
 struct trace_end {
 	struct trace *trace;
 	int side;
-	uint32_t seen[SCENARIO_PICKS]; /* frames that a pick is about */
+	uint32_t seen[SCENARIO_PICKS]; /* frames so far that match each pick */
 };
 
 struct trace {
@@ -21,14 +22,14 @@ struct trace {
 	char text[TRACE_ROOM];
 };
 
-/** Looks at what both ends send from now on. A line is
+/** Watches the frames that both ends send from now on. A line is
  *
  *      A> SEND_FIRST 0         PSN, counted from the first of its direction
  *      B> NAK 60 1 msn 0  lost
  */
 void trace_init(struct trace *t, const struct scenario *row, struct pair *p);
 
-/** Gives @p side an ACK from its peer of the PSN @p ahead of the newest it has sent. */
+/** Delivers to @p side an ACK from its peer for the PSN @p ahead of the newest that it has sent. */
 void trace_ghost_ack(struct pair *p, int side, uint32_t ahead);
 
 #endif

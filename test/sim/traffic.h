@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file traffic.h
- * Messages between two connected QPs, and the judge of what becomes of them. Each message's
- * bytes follow from its key, so that they can be compared wherever they arrive; what lies around
- * them holds TRAFFIC_FILL. A completion is checked against what was posted: its order, its
- * fields, its status, the bytes that were moved and those that were not.
+ * Messages between two connected QPs, and checks of their outcome. Each message's bytes are derived
+ * from its key, so that they can be compared wherever they arrive; the memory around them holds
+ * TRAFFIC_FILL. A completion is checked against the posted request: its order, its fields, its
+ * status, the bytes that were moved and those that were not.
  */
 #ifndef TRAFFIC_H
 #define TRAFFIC_H
@@ -13,8 +13,8 @@
 #include "random.h"
 
 #define TRAFFIC_FILL 0x5A
-#define TRAFFIC_GAP  16u	/* bytes between the pieces of a message, at most */
-#define TRAFFIC_MAX  (1u << 20) /* bytes of a message, at most */
+#define TRAFFIC_GAP  16u	/* maximum number of bytes between the pieces of a message */
+#define TRAFFIC_MAX  (1u << 20) /* maximum length of a message in bytes */
 
 enum traffic_op {
 	TRAFFIC_SEND,
@@ -22,10 +22,10 @@ enum traffic_op {
 	TRAFFIC_WRITE,
 	TRAFFIC_WRITE_IMM,
 	TRAFFIC_READ,
-	TRAFFIC_CMP_SWAP, /* the word is what it is compared with every other time */
+	TRAFFIC_CMP_SWAP, /* every other one finds an equal word, and swaps */
 	TRAFFIC_FETCH_ADD,
 	TRAFFIC_ATOMIC_WRITE,
-	TRAFFIC_FLUSH,	   /* of all of the region */
+	TRAFFIC_FLUSH,	   /* of the whole region */
 	TRAFFIC_SEND_INV,  /* of the window that the peer bound for this side, or a SEND */
 	TRAFFIC_BIND,	   /* a window, for the peer to use, or a SEND */
 	TRAFFIC_LOCAL_INV, /* of that window, when the peer has nothing outstanding, or a SEND */
@@ -73,7 +73,7 @@ static inline bool traffic_is_atomic(enum traffic_op op)
 	return op == TRAFFIC_CMP_SWAP || op == TRAFFIC_FETCH_ADD;
 }
 
-/** @return whether it is about one aligned word. */
+/** @return whether it operates on one aligned word. */
 static inline bool traffic_is_word(enum traffic_op op)
 {
 	return traffic_is_atomic(op) || op == TRAFFIC_ATOMIC_WRITE;
@@ -85,7 +85,7 @@ static inline bool traffic_fetches(enum traffic_op op)
 	return op == TRAFFIC_READ || traffic_is_atomic(op);
 }
 
-/** @return whether its bytes have a place in memory of the peer. */
+/** @return whether it reads or writes memory of the peer. */
 static inline bool traffic_has_target(enum traffic_op op)
 {
 	return (op >= TRAFFIC_WRITE && op <= TRAFFIC_ATOMIC_WRITE);
@@ -101,9 +101,9 @@ static inline bool traffic_names_target(enum traffic_op op)
 struct traffic_wr {
 	enum traffic_op op;
 	enum traffic_mistake mistake;
-	uint32_t len;	/* a word's is 8, of what moves no bytes 0 */
+	uint32_t len;	/* 8 for a word, 0 if no bytes are moved */
 	uint32_t flags; /* ABI_WQE_* */
-	unsigned sges;	/* pieces to cut it into at most; 0: one, for speed */
+	unsigned sges;	/* maximum number of pieces; 0: one, for speed */
 };
 
 /** Pieces of a buffer inside its place. */
@@ -124,22 +124,22 @@ struct traffic_area {
 	uint32_t size;
 	uint64_t head; /* oldest in use */
 	uint64_t tail;
-	uint8_t *shadow; /* deregistered: what its memory must be, as the application wrote it */
+	uint8_t *shadow; /* while deregistered: the bytes that the memory must hold */
 };
 
 struct traffic_message {
 	struct traffic_wr wr;
 	uint64_t key; /* its bytes */
 	uint32_t imm;
-	uint32_t window;      /* SEND_INV, BIND, LOCAL_INV: the key; else that it uses, or 0 */
+	uint32_t window;      /* SEND_INV, BIND, LOCAL_INV: the key; others: the key used, or 0 */
 	uint64_t compare_add; /* atomics */
 	uint64_t swap;
-	uint64_t result; /* what the word becomes */
+	uint64_t result; /* the word's new value */
 	struct traffic_place local;
 	struct traffic_place target;
 	struct traffic_pieces at;     /* in its place of the local area */
 	struct traffic_pieces remote; /* in its place of the target area: one */
-	bool doomed; /* it cannot succeed: what it needs was gone when it was posted */
+	bool doomed; /* it cannot succeed: a resource that it needs was gone when it was posted */
 	bool done;   /* it succeeded, and its memory was checked */
 };
 
@@ -151,9 +151,9 @@ struct traffic_recv {
 	bool done;
 };
 
-/** A type 2 window for all of a side's target, which the peer binds. The side uses its key from the
- *  bind's completion on until it invalidates it, or is idle when the peer does. READs do not: a
- * copy of one that comes late fails the QP (RSP-41). */
+/** A type 2 window for all of a side's target; the peer binds it. The side uses the window's key
+ *  from the completion of the bind until it invalidates the window, or until the peer does so while
+ *  the side is idle. READs do not use it: a late copy of a READ would fail the QP (RSP-41). */
 struct traffic_mw {
 	struct app_mw *mw;
 	enum {
@@ -171,8 +171,8 @@ struct traffic_mw {
 struct traffic_side {
 	struct app_qp *qp;
 	struct app_srq *srq;	    /* receives are posted to it; NULL: to the QP */
-	uint32_t srqn;		    /* XRC: of the peer's, that its messages name */
-	uint32_t qpn;		    /* still known when the QP is destroyed */
+	uint32_t srqn;		    /* XRC: the peer's SRQ, which its messages name */
+	uint32_t qpn;		    /* kept after the QP is destroyed */
 	struct traffic_area local;  /* sources of SEND and WRITE, destinations of READ */
 	struct traffic_area target; /* at the peer: what this side WRITEs and READs */
 	struct traffic_mw window;   /* for its target */
@@ -183,17 +183,17 @@ struct traffic_side {
 	struct traffic_recv *rq;
 	unsigned msgs_room, rq_room;
 	unsigned posted; /* send work requests */
-	unsigned done;	 /* of which the fate is known */
+	unsigned done;	 /* of those, with a known outcome */
 	unsigned recv_posted;
 	unsigned recv_done;
 	unsigned expect;     /* message of the peer that completes the next receive */
-	uint32_t refused;    /* bit of an operation: the peer's QP does not serve it any more */
-	uint32_t may;	     /* statuses that sends may fail with, whatever was posted */
-	uint32_t recv_may;   /* and receives */
+	uint32_t refused;    /* a bit per operation that the peer's QP no longer serves */
+	uint32_t may;	     /* statuses that any send may fail with */
+	uint32_t recv_may;   /* and any receive */
 	uint8_t failed;	     /* first status of a send that was not SUCCESS, 0: none */
 	uint8_t recv_failed; /* and of a receive */
-	bool cqes_lost;	     /* its CQ overflowed: what is missing proves nothing */
-	bool unexplained;    /* a receive was flushed, and nobody has said why yet */
+	bool cqes_lost;	     /* its CQ overflowed: a missing CQE proves nothing */
+	bool unexplained;    /* a receive was flushed for a reason that is not known yet */
 	uint32_t quiet;	     /* bytes of messages since the last signaled one */
 	uint64_t wr_base;
 	unsigned taken; /* CQEs of a struct pair */
@@ -201,9 +201,9 @@ struct traffic_side {
 
 struct traffic_spec {
 	uint64_t seed;
-	uint32_t area;	   /* bytes of each area: bounds what is under way */
-	uint32_t recv_len; /* what a receive request takes, at most TRAFFIC_MAX */
-	bool lossy;	   /* a NAK may be lost, and its sender is in ERR: RETRY_EXC instead */
+	uint32_t area;	   /* bytes of each area: limits the outstanding messages */
+	uint32_t recv_len; /* bytes of a receive request, at most TRAFFIC_MAX */
+	bool lossy;	   /* a NAK may be lost while its sender is in ERR: RETRY_EXC instead */
 };
 
 struct traffic {
@@ -216,7 +216,7 @@ struct traffic {
 #define TRAFFIC_SIZES 7u
 extern const char *const traffic_size_name[TRAFFIC_SIZES];
 
-/** The fate of all messages of the process. */
+/** The outcomes of all messages of the process. */
 struct traffic_totals {
 	uint64_t posted[TRAFFIC_OPS];
 	uint64_t completed[TRAFFIC_OPS];
@@ -231,13 +231,13 @@ struct traffic_totals {
 };
 extern struct traffic_totals traffic_totals;
 
-/** @param a, b  connected, or going to be; their applications get the memory regions. */
+/** @param a, b  connected, now or later; their applications get the memory regions. */
 void traffic_init(
 	struct traffic *t, struct app_qp *a, struct app_qp *b, const struct traffic_spec *spec);
 void traffic_fini(struct traffic *t);
 
-/** Posts a send work request of side @p e; it is signaled also when otherwise nobody would learn
- *  that there is room again. A mistake that it cannot show is left out.
+/** Posts a send work request of side @p e, and also signals it when otherwise no completion would
+ *  free room. A mistake that is impossible in it is left out.
  *  @return false when there is no room for it. */
 bool traffic_post(struct traffic *t, int e, const struct traffic_wr *wr);
 
@@ -245,18 +245,18 @@ bool traffic_post(struct traffic *t, int e, const struct traffic_wr *wr);
  *  @param mistake  MISTAKE_NONE, MISTAKE_RECV_LKEY or MISTAKE_RECV_SGES  */
 bool traffic_post_recv(struct traffic *t, int e, unsigned sges, enum traffic_mistake mistake);
 
-/** Judges a CQE of side @p e's QP. Of CQEs that were taken together, those of receives come
- *  first: a receive is over before its sender knows. */
+/** Checks a CQE of side @p e's QP. Of CQEs that were taken together, pass those of receives first:
+ *  a receive completes before its sender knows. */
 void traffic_cqe(struct traffic *t, int e, const struct abi_cqe *cqe);
 
-/** To be called when all CQEs have been judged that were taken together. */
+/** Call it once all CQEs that were taken together have been checked. */
 void traffic_settle(const struct traffic *t);
 
-/** Judges what pair_step() took since the last call; the sides are A's and B's. */
+/** Checks the CQEs that pair_step() took since the last call; the sides are A and B. */
 void traffic_take(struct traffic *t, struct pair *p);
 
 /** From now on sends of side @p e may fail with one of @p may, receives with one of @p recv_may
- *  (sets of TRAFFIC_MAY()). Without, only success is right. */
+ *  (sets of TRAFFIC_MAY()). By default, only success is correct. */
 void traffic_allow(struct traffic *t, int e, uint32_t may, uint32_t recv_may);
 
 /** Regions of a side. */
@@ -267,15 +267,15 @@ enum traffic_region {
 	TRAFFIC_REGIONS
 };
 
-/** Deregisters a region of side @p e; what is under way with it fails, and the memory must stay
- *  as it is. traffic_restart() registers it again. */
+/** Deregisters a region of side @p e: outstanding requests for it fail, and the memory must not
+ *  change any more. traffic_restart() registers it again. */
 void traffic_dereg(struct traffic *t, int e, enum traffic_region region);
 
 /** From now on side @p e's QP does not grant @p access to its peer (RSP-08). */
 void traffic_refuse(struct traffic *t, int e, uint32_t access);
 
-/** Side @p e's QP is in ERR and has nothing to flush any more: everything has completed, or was
- *  unsignaled and went well. */
+/** Side @p e's QP is in ERR and has nothing left to flush: every request has completed, or was
+ *  unsignaled and succeeded. */
 void traffic_flushed(struct traffic *t, int e);
 
 /** @return whether side @p e has seen an error or a flush. */
@@ -284,9 +284,9 @@ bool traffic_broken(const struct traffic *t, int e);
 /** @return whether everything that was posted on both sides has completed. */
 bool traffic_idle(const struct traffic *t);
 
-/** No QP of the connection can receive any more, and what was flushed has come: judges what
- *  broken messages left in memory, and forgets them. The QPs of the next connection may be other
- *  ones, of the same applications. */
+/** No QP of the connection can receive any more, and all flushed requests have completed: checks
+ *  what unfinished messages left in memory, and forgets them. The next connection may use other QPs
+ *  of the same applications. */
 void traffic_restart(struct traffic *t, struct app_qp *a, struct app_qp *b);
 
 #endif

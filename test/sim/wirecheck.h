@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file wirecheck.h
- * What QPs put on their links, against the rules of the wire. Two cores that agree in
- * a mistake understand each other; a third party that knows the rules alone does not. It parses
- * frames itself and keeps its own idea of each connection: which PSNs belong to which message,
- * what was sent under each, how far the responses are.
+ * Checks the frames that QPs send against the rules of the wire. Two cores with the same bug
+ * understand each other; an independent checker notices. It parses frames itself and tracks each
+ * connection: which PSNs belong to which message, what was sent with each PSN, how far the
+ * responses have come.
  */
 #ifndef WIRECHECK_H
 #define WIRECHECK_H
@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include "link.h"
 
-#define WIRECHECK_MESSAGES 512u	 /* remembered of a direction */
+#define WIRECHECK_MESSAGES 512u	 /* remembered per direction */
 #define WIRECHECK_PACKETS  4096u /* likewise */
 #define WIRECHECK_STREAMS  32u
 
@@ -39,21 +39,20 @@ struct wire_message {
 	uint32_t length;
 	bool atomic;
 	bool once;     /* FLUSH, ATOMIC WRITE */
-	uint64_t orig; /* ATOMIC: what was answered first */
+	uint64_t orig; /* ATOMIC: the value in the first response */
 	uint32_t srqn; /* XRC */
 };
 
-/** One direction of requests, and the responses that come back for them; or the datagrams of a QP.
- */
+/** One direction of requests and the responses to them, or the datagrams of a QP. */
 struct wire_stream {
 	enum wire_service service;
-	/* who receives the requests, and who the responses: last byte of the MAC, QPN */
+	/* the receivers of the requests and of the responses: last byte of the MAC, QPN */
 	uint8_t to_host, from_host;
 	uint32_t to_qpn, from_qpn;
 	uint32_t mtu;
 	uint32_t first_psn;
 	uint32_t next_psn; /* of the next new request */
-	bool gaps;	   /* UD: datagrams within the host may need no frames */
+	bool gaps;	   /* UD: datagrams within the host may be sent without frames */
 	uint32_t messages; /* begun */
 	uint32_t naked;	   /* PSN of the last PSN sequence NAK */
 	bool any_nak;
@@ -67,12 +66,12 @@ struct wire_stream {
 };
 
 struct wirecheck {
-	unsigned direct; /* a bit for each host, by id, that has core_direct() */
+	unsigned direct; /* a bit per host, by id: it has core_direct() */
 	unsigned streams;
 	struct wire_stream *stream[WIRECHECK_STREAMS];
-	uint64_t frames;  /* looked at */
+	uint64_t frames;  /* checked */
 	uint64_t strange; /* of no known connection */
-	bool stale;	  /* packets of earlier connections may arrive, and a NAK answer them */
+	bool stale;	  /* packets of earlier connections may arrive and be NAKed */
 };
 
 /** One end of a connection. */
@@ -85,22 +84,22 @@ struct wire_end {
 void wirecheck_init(struct wirecheck *w);
 void wirecheck_fini(struct wirecheck *w);
 
-/** A QP is gone, or reset: what its peer sends to it is nobody's business. */
+/** A QP was destroyed or reset: frames that its peer still sends to it are no longer checked. */
 void wirecheck_forget(struct wirecheck *w, uint8_t host, uint32_t qpn);
 
-/** A connection begins; one that an end had before is forgotten. */
+/** A connection begins; an end's previous connection is forgotten. */
 void wirecheck_connect(
 	struct wirecheck *w, const struct wire_end *a, const struct wire_end *b, uint32_t mtu);
 
-/** The same by another service. UC: of a connection that an end begins anew after an error in
- *  the midst of a message, too. */
+/** The same for another service. UC: also for a connection that an end restarts after an error in
+ *  the middle of a message. */
 void wirecheck_connect_by(struct wirecheck *w, const struct wire_end *a, const struct wire_end *b,
 	uint32_t mtu, enum wire_service service);
 
-/** A QP begins to send datagrams. */
+/** A QP starts to send datagrams. */
 void wirecheck_datagrams(struct wirecheck *w, const struct wire_end *from);
 
-/** Looks at all that senders give to @p l. */
+/** Checks every frame that is sent on @p l. */
 void wirecheck_tap(struct wirecheck *w, struct sim_link *l);
 
 #endif

@@ -26,7 +26,7 @@ static inline void eal_test_stop(void)
 	nftw(eal_test_dir, eal_test_remove, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Once a program; ends it when DPDK does not start. */
+/* Call it once per program; ends the program if DPDK does not start. */
 static inline void eal_test_start(void)
 {
 	char prefix[64];

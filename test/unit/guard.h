@@ -18,7 +18,7 @@ struct guard {
 	uint8_t *end;	/* first byte that may not be touched any more */
 };
 
-/* At least `len` bytes; aborts the test program when there is no memory. */
+/* Allocates at least `len` bytes; aborts the test program if there is no memory. */
 static inline struct guard guard_map(size_t len)
 {
 	size_t room = (len + GUARD_PAGE - 1) / GUARD_PAGE * GUARD_PAGE;

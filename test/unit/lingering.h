@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file lingering.h
- * A descriptor whose last close takes an hour: a socket that lingers, with bytes that nobody
- * takes.
+ * A descriptor whose last close takes an hour: a socket that lingers, with bytes that are never
+ * read.
  */
 #ifndef LINGERING_H
 #define LINGERING_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file patience.h
- * How long tests wait for what comes at once on a quick machine: a thread of a busy one may stand
- * still for many seconds. A wait ends when the thing happens, so the length costs nothing.
+ * How long tests wait for events that a fast machine delivers at once: on a busy machine a thread
+ * may not run for many seconds. A wait ends when its event comes, so a long limit costs nothing.
  */
 #ifndef PATIENCE_H
 #define PATIENCE_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file step.h
- * Runs a function after each instruction of what stands between step_begin() and step_end(), as
- * if another CPU came just there. Only x86-64 has a flag by which a program steps itself; elsewhere
- * the test is skipped, and meson.build says so.
+ * Runs a function after each instruction between step_begin() and step_end(), as if another CPU ran
+ * it at that point. Only x86-64 has a flag with which a program single-steps itself; elsewhere the
+ * test is skipped, and meson.build says so.
  */
 #ifndef STEP_H
 #define STEP_H

@@ -51,7 +51,7 @@ struct recipe {
  *  them. */
 void pair_open(struct end e[2], const struct recipe *r);
 
-/** Destroys it all; each call must succeed. */
+/** Destroys all objects; each call must succeed. */
 void pair_close(struct end e[2]);
 
 /** Moves a QP to RTS; @p peer is ignored for datagrams. */

@@ -93,7 +93,7 @@ static void put_cell(FILE *f, const char *text)
 	fputs("</td>", f);
 }
 
-/* A row per member; with @p help also what it is. */
+/* One row per member; with @p help also its description. */
 static void put_members(FILE *f, const char *title, json_t *object, bool help)
 {
 	const char *key;
@@ -180,7 +180,7 @@ static void put_rows(
 	fputs("</table>\n", f);
 }
 
-/* A row, where it was, and by what it is sorted. */
+/* A row, its original position, and its sort key. */
 struct place {
 	json_t *row;
 	size_t at;

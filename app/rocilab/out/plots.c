@@ -105,7 +105,7 @@ static void choose(struct choice *c, const struct table *t, unsigned column, uns
 			c->series[c->n++] = i;
 }
 
-/* Curve @p i, which no other one looks like, in print without colours either. */
+/* The style of curve @p i, different from all others even in black and white. */
 static void look(FILE *g, unsigned i)
 {
 	fprintf(g, "lc %u dt %u ", i % COLOURS + 1, (i + i / COLOURS) % DASHES + 1);

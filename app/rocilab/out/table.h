@@ -14,8 +14,8 @@
 struct table {
 	double *cell; /* TABLE_COLUMNS per row */
 	size_t rows, room;
-	/** Different names in column 1 of the rows of the first moment, in their order: each later
-	 *  moment has the same. */
+	/** The distinct names in column 1 of the rows with the first time stamp, in order; every
+	 *  later time stamp has the same ones. */
 	char series[TABLE_SERIES][TABLE_NAME];
 	unsigned nseries;
 };

@@ -68,7 +68,7 @@ ROCI_API void *roci_alloc_mem(struct roci_context *ctx, size_t length);
  * Frees memory of roci_alloc_mem().
  * @param ctx   the session that it was allocated in
  * @param addr  the address that roci_alloc_mem() returned
- * @return 0; EINVAL: @p addr is no such memory; EBUSY: MRs still use it, deregister them first.
+ * @return 0; EINVAL: @p addr is not such memory; EBUSY: MRs still use it; deregister them first.
  */
 ROCI_API int roci_free_mem(struct roci_context *ctx, void *addr);
 

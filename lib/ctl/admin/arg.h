@@ -24,15 +24,15 @@ struct admin_arg_kind {
 	const char *help;	    /* what it is */
 	const char *const *choices; /* the accepted words, NULL-terminated; NULL: no fixed list */
 	/**
-	 * Without `choices`: checks @p arg[i].word and sets its number; earlier arguments are
-	 * already parsed. NULL: any text.
+	 * Only without `choices`: checks @p arg[i].word and sets its number; earlier arguments are
+	 * already parsed. NULL: any text is accepted.
 	 * @return 0 or a negative errno with a sentence.
 	 */
 	int (*parse)(
 		struct ctl *ctl, struct argument arg[], unsigned i, char why[ABI_SENTENCE_MAX]);
 	/**
-	 * Without `choices`: the next existing value. @p at is zero at the start. NULL: the
-	 * values cannot be listed.
+	 * Only without `choices`: finds the next existing value. @p at is zero at the start. NULL:
+	 * the values cannot be listed.
 	 * @return false at the end.
 	 */
 	bool (*next)(struct ctl *ctl, const struct argument arg[], unsigned i,

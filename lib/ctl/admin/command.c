@@ -264,7 +264,7 @@ static int check_column(struct ctl *ctl, const struct document_section *s,
 				list + len, sizeof(list) - len, "%s%s", len ? ", " : "", name);
 	}
 	json_decref(row);
-	return err ? refuse(why, err, "%s have no %.32s, they have: %.160s", s->name, column, list)
+	return err ? refuse(why, err, "%s have no %.32s; they have %.160s", s->name, column, list)
 		   : 0;
 }
 

@@ -156,8 +156,8 @@ int cmd_cm_set_option(struct cm_id *id, const struct request *q, struct reply *r
 	case ABI_CM_OPT_REUSEADDR:
 		if (id->bound && (id->state == ID_LISTEN || !in.value))
 			return refuse(r->why, -EINVAL,
-				"set REUSEADDR before the id listens, and clear it before it is "
-				"bound");
+				"set REUSEADDR before the id listens, and clear it before the id "
+				"is bound");
 		id->reuse = in.value;
 		return 0;
 	case ABI_CM_OPT_AFONLY:

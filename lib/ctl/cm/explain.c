@@ -23,9 +23,8 @@ static const char *cause_of(unsigned reason)
 	case CM_REJ_INVALID_TRANSPORT:
 		return "the peer does not support the QP type";
 	case CM_REJ_STALE_CONN:
-		return "in the peer's view the QP was still connected; it has ended that "
-		       "connection: "
-		       "connect again";
+		return "the peer considered the QP still connected, and has now ended that "
+		       "connection: connect again";
 	case CM_REJ_INVALID_GID:
 		return "the peer does not accept the path: check the GIDs and P_Keys of both";
 	case CM_REJ_INVALID_MTU:

@@ -299,8 +299,8 @@ static void stop(struct gsi *g)
 
 void gsi_lost(struct gsi *g)
 {
-	fprintf(stderr, "rocid: the memory of QP1 was lost: no program connects by RDMA CM until "
-			"it is open again\n");
+	fprintf(stderr, "rocid: the memory of QP1 was lost: no program can connect by RDMA CM "
+			"until QP1 is open again\n");
 	leave(g);
 	g->again_ms = loop_now_ms() + GSI_AGAIN_MS;
 }

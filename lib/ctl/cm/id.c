@@ -269,8 +269,8 @@ int cmd_cm_create_id(struct cm_channel *ch, const struct request *q, struct repl
 			"there is no port space 0x%x: use TCP (0x106) or UDP (0x111)", in.ps);
 	if (!type_fits(&in))
 		return refuse(r->why, -EINVAL,
-			"a QP of type %u does not belong to port space 0x%x: UD to UDP and IPoIB, "
-			"others to TCP",
+			"a QP of type %u does not belong to port space 0x%x: UD belongs to UDP and "
+			"IPoIB, other types to TCP",
 			in.qp_type, in.ps);
 	err = id_create(ch, &in, &id, r->why);
 	if (err)

@@ -158,9 +158,9 @@ int id_check_listen(struct cm_id *id, char why[ABI_SENTENCE_MAX]);
 int addr_check(const struct abi_cm_addr *a, int mapped, char why[ABI_SENTENCE_MAX]);
 bool addr_is_any(const struct abi_cm_addr *a);
 bool addr_is_loopback(const struct abi_cm_addr *a);
-/** @return whether an id that is bound to @p a has a device. As in Linux, one bound to a loopback
- *  address has none and listens at all of its family; libfabric takes an id with a device for one
- * with a real address. */
+/** @return whether an id that is bound to @p a has a device. As in Linux, an id bound to a loopback
+ *  address has none and listens at all addresses of its family: libfabric expects an id with a
+ *  device to have a real address. */
 bool addr_has_device(const struct abi_cm_addr *a);
 
 /* resolve.c */

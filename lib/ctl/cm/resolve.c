@@ -134,7 +134,8 @@ void id_check_address(struct cm_id *id)
 
 	if (gone && !id->address_gone && id->unread < CM_UNREAD_MAX) {
 		snprintf(why, sizeof(why),
-			"port %u lost the address %s: add it again, or connect from another one",
+			"port %u lost the address %s: add it again, or connect from another "
+			"address",
 			id->path.port + 1u, gid_text(id->path.local, text));
 		id_raise(id, ABI_CM_ADDR_CHANGE, 0, why);
 	}

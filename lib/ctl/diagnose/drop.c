@@ -241,8 +241,8 @@ static void tell_ghost(struct drop_case *c)
 	if (expected == began)
 		sentence_add(c->t,
 			"the peer answers that it expects PSN 0x%x, which QP %u has not sent yet: "
-			"another QP sends to the peer, which is connected to this one. Give each "
-			"QP its own peer (dest_qp_num)",
+			"another QP sends to the peer's QP, which is connected to this one. Give "
+			"each QP its own peer (dest_qp_num)",
 			expected, c->n->dest_qp);
 	else
 		sentence_add(c->t,

@@ -64,7 +64,7 @@ static bool retries(const struct qp *qp, struct sentence *t)
 		left >= qp->attr.retry_cnt)
 		return false;
 	sentence_add(t,
-		"a response is missing: PSN 0x%x is retransmitted, %u of %u retries are left",
+		"a response is missing: PSN 0x%x is being retransmitted; %u of %u retries are left",
 		LOOK(qp->comp.una), left, qp->attr.retry_cnt);
 	return true;
 }

@@ -68,8 +68,8 @@ static void tell_unknown(struct diagnosis *c, const char *what)
 	if (f->named == NAMED_REGION)
 		sentence_add(&c->t,
 			"the region of %s 0x%x belongs to another protection domain than the %s "
-			"(%u): register it in the %s's, or create that one in the region's",
-			what, c->n->key, user, c->n->pd, user);
+			"(%u): register it in the %s's domain, or create the %s in the region's",
+			what, c->n->key, user, c->n->pd, user, user);
 	else if (gone)
 		tell_gone(c, what, gone);
 	else if (f->named == NAMED_BY_SWAP)

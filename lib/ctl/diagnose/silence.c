@@ -54,7 +54,7 @@ static void say_request(struct diagnosis *c)
 {
 	char gid[GID_TEXT];
 
-	sentence_add(&c->t, "no response from QP %u of %s, retry_cnt (%u) is used up. ",
+	sentence_add(&c->t, "no response from QP %u of %s; retry_cnt (%u) is used up. ",
 		c->qp->attr.dest_qpn, gid_text(av(c)->dgid, gid), c->qp->attr.retry_cnt);
 }
 
@@ -226,8 +226,8 @@ static bool refused(struct diagnosis *c)
 		return false;
 	sentence_add(&c->t,
 		"Netdev %s refuses frames of %u bytes, although its MTU is %u: the other end of "
-		"this veth has a smaller MTU; raise that one (at least `ip link set DEV mtu %u` "
-		"there), or set a smaller path_mtu at both ends",
+		"this veth has a smaller MTU; raise it there (at least `ip link set DEV mtu %u`), "
+		"or set a smaller path_mtu at both ends",
 		p->netdev, len, p->eth_mtu, len - ETH_HLEN);
 	c->rule = "GID-09";
 	return true;

@@ -89,8 +89,8 @@ static int check_huge(size_t page, int seals, int mode, char why[ABI_SENTENCE_MA
 		(mode & O_ACCMODE) != O_RDWR)
 		return refuse(why, -EACCES,
 			"a memfd of huge pages must be open for reading and writing, or sealed "
-			"against writing (F_SEAL_WRITE): open or seal it so; your own mapping may "
-			"differ");
+			"against writing (F_SEAL_WRITE): reopen or seal it; your own mapping may "
+			"still be read-only");
 	return 0;
 }
 

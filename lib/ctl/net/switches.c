@@ -60,7 +60,8 @@ static int add(struct switches *s, const char *value, char *why, size_t why_size
 
 	if (s->n == FAST_CNP_SWITCHES)
 		return refuse_in(why, why_size, -EINVAL,
-			"a port has at most %u entries for switches: use a prefix for several",
+			"a port has at most %u entries for switches: use one prefix for several "
+			"switches",
 			FAST_CNP_SWITCHES);
 	snprintf(addr, sizeof(addr), "%.*s", (int)len, value);
 	if (len >= sizeof(addr) || inet_pton(AF_INET6, addr, s->entry[s->n].addr) != 1 ||

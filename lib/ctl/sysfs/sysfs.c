@@ -127,7 +127,8 @@ static int start_writer(struct sysfs *t, char why[ABI_SENTENCE_MAX])
 {
 	int err = writer_start(&t->writer, &t->folder);
 
-	return err ? refuse(why, err, "the thread that writes its files cannot be started: %s",
+	return err ? refuse(why, err,
+			     "the thread that writes the device's files cannot be started: %s",
 			     strerror(-err))
 		   : 0;
 }

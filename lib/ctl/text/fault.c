@@ -80,7 +80,7 @@ static int check_amount(const struct abi_fault *f, char why[ABI_SENTENCE_MAX])
 		return refuse(why, -EINVAL, "%s: the delay of a packet must be from 1 ns to 10 s",
 			inject_names[f->kind]);
 	if (f->kind == ABI_FAULT_ICRC && !f->mask)
-		return refuse(why, -EINVAL, "icrc: mask 0 changes nothing, use at least 1");
+		return refuse(why, -EINVAL, "icrc: mask 0 changes nothing: use at least 1");
 	if (f->kind != ABI_FAULT_CORRUPT)
 		return 0;
 	if (!f->mask || f->mask > 0xFF)
@@ -299,7 +299,7 @@ static const struct {
 	{"every=", "then every Nth packet", ALL_KINDS, set_every},
 	{"count=", "the maximum number of times, or all", ALL_KINDS, set_count},
 	{"probability=", "above 0, at most 1", ALL_KINDS, set_chance},
-	{"seed=", "a number, the seed of the probability", ALL_KINDS, set_seed},
+	{"seed=", "a number, the seed for probability=", ALL_KINDS, set_seed},
 	{"time=", "1ns to 10s", KIND(DELAY) | KIND(REORDER), set_time},
 	{"packets=", "the number of packets that overtake it, 1 to 127", KIND(REORDER),
 		set_packets},
@@ -309,7 +309,7 @@ static const struct {
 	{"at=", "an offset from the BTH in bytes, or payload, or payload+N", KIND(CORRUPT), set_at},
 	{"to=", "the new value: a number, a codepoint, a NAK, an opcode", KIND(ECN) | HEADERS,
 		set_to},
-	{"add=", "the number to add, may be negative", KIND(PSN) | KIND(MSN), set_add},
+	{"add=", "the number to add; may be negative", KIND(PSN) | KIND(MSN), set_add},
 };
 
 bool fault_word_next(unsigned kind, unsigned *at, struct fault_word *word)

@@ -135,7 +135,7 @@ static int not_yet(struct session *s, struct ah_obj *o, struct reply *r)
 	neigh_cancel(&o->query);
 	quota_give_one(s, CTL_LOOKUPS);
 	return refuse(r->why, -EAGAIN,
-		"the MAC of %s is not known yet, and the kernel asks for it: try again",
+		"the MAC of %s is not known yet; the kernel is looking for it: try again",
 		gid_text(o->key.dgid, gid));
 }
 

@@ -346,9 +346,9 @@ static void close_both(void *pair)
 }
 
 /* Waits until an event is pending. As in the kernel, a signal ends the wait unless its handler has
- * SA_RESTART: tee() is restarted then, poll() never is. The byte stays where it is; the copy goes
- * into a pipe of no further use. Where there is no such pipe, or tee() is denied, or the file has
- * been closed and its number is another's by now, poll() waits.  @return 0, or EINTR */
+ * SA_RESTART: tee() is restarted then, poll() never is. tee() leaves the byte in place and copies
+ * it to a pipe that is then thrown away. poll() waits instead if there is no such pipe, tee() is
+ * denied, or the file was closed and its number reused.  @return 0, or EINTR */
 static int wait_for_event(int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};

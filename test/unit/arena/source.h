@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file source.h
- * An arena without rocid: the test makes its files. One thread.
+ * An arena without rocid: the test creates its files. One thread.
  */
 #ifndef SOURCE_H
 #define SOURCE_H

@@ -35,7 +35,7 @@ struct model {
 /** The defaults of @p law on a port of @p line bit/s. */
 void model_init(struct model *m, enum model_law law, double line);
 
-/** Runs all events up to and with @p now. */
+/** Runs all events up to and including @p now. */
 void model_run(struct model *m, uint64_t now);
 
 void model_cnp(struct model *m, uint64_t now);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file fixture.h
- * What most tests of libroci begin with: a rig (harness.h) as their state.
+ * The fixture of most tests of libroci: a rig (harness.h) as their state.
  */
 #ifndef CLIENT_FIXTURE_H
 #define CLIENT_FIXTURE_H

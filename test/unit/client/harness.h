@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file harness.h
- * The other side of libroci's socket for its tests: a thread that answers control messages
- * with real regions, and rings that the test itself works on, as a worker would. It does
- * nothing on its own: no state machine, no wire.
+ * The other side of libroci's socket, for tests of libroci: a thread that answers control messages
+ * with real regions, and rings that the test itself processes as a worker would. It does nothing on
+ * its own: it has no state machine and no wire.
  */
 #ifndef HARNESS_H
 #define HARNESS_H
@@ -91,10 +91,10 @@ extern bool harness_rocev1;
 struct harness *harness_start(void);
 void harness_stop(struct harness *h);
 
-/** Dies as a killed rocid does: its sockets close, nothing is written. */
+/** Ends like a killed rocid: its sockets close, and nothing is written. */
 void harness_die(struct harness *h);
 
-/** Ends as rocid does on request: epoch 0, then the sockets. */
+/** Ends like a rocid that was asked to stop: sets the epoch to 0, then closes the sockets. */
 void harness_end(struct harness *h);
 
 /** Answers the request @p msg. */
@@ -108,7 +108,7 @@ bool harness_take_recv(struct harness *h, unsigned i, void *wqe);
 struct abi_queue *harness_sq(struct harness *h, unsigned i);
 struct abi_queue *harness_rq(struct harness *h, unsigned i);
 
-/** Whether the bell of QP @p i was rung; silences it. */
+/** @return whether the doorbell of QP @p i was rung; clears it. */
 bool harness_bell(struct harness *h, unsigned i);
 
 /** Puts a completion of QP @p qp on lane @p lane of CQ @p cq; sends the event that is owed.
@@ -134,12 +134,12 @@ struct rig {
 	struct roci_mr *mr;
 };
 
-/** A session with a QP in RTS whose queues have @p depth entries, 2 SGEs, 64 inline bytes and
- *  a CQ of 16 entries a lane. */
+/** A session with a QP in RTS, whose queues have @p depth entries, 2 SGEs and 64 inline bytes, and
+ *  a CQ of 16 entries per lane. */
 void rig_make(struct rig *r, uint32_t depth);
 void rig_drop(struct rig *r);
 
-/** Moves @p qp there without attributes, which the harness does not ask for. */
+/** Moves @p qp to that state without attributes, which the harness does not require. */
 int rig_modify(struct roci_qp *qp, enum roci_qp_state state);
 
 /** Another QP, in RESET, on the rig's CQ. */

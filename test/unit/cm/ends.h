@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Communication managers in a network of virtual time, which loses, doubles and delays MADs. */
+/* Communication managers in a network in virtual time, which loses, duplicates and delays MADs. */
 #ifndef ENDS_H
 #define ENDS_H
 
@@ -62,7 +62,7 @@ struct ends *ends_new(
 	uint32_t conns, uint32_t listeners, uint64_t seed, const struct cm_conf *conf);
 void ends_free(struct ends *net);
 
-/** Lets time pass until @p when, or until nothing happens any more before it. */
+/** Advances the time to @p when, or to the last event before it. */
 void ends_run(struct ends *net, uint64_t when);
 
 /** The next event of @p e, which must be @p type. */

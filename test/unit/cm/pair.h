@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two communication managers, of which one listens and the other connects. */
+/* Two communication managers: one listens, and the other connects. */
 #ifndef PAIR_H
 #define PAIR_H
 
@@ -17,10 +17,10 @@ struct pair {
 int setup(void **state);
 int teardown(void **state);
 
-/* Lets pass what takes no time but that of the network. */
+/* Advances the time until the network is idle. */
 void soon(struct pair *p);
 
-/* How far the connection comes: each event is taken. */
+/* Advances the connection to a stage, taking each event. */
 void to_req(struct pair *p);
 void to_rep(struct pair *p);
 void to_established(struct pair *p);
@@ -28,7 +28,7 @@ void to_established(struct pair *p);
 /* The connection must be in this state. */
 void is(struct end *e, uint32_t id, int want);
 
-/* Nothing of anyone is left, and nothing waits. */
+/* Neither side has a connection or a pending event left. */
 void drained(struct pair *p);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file datagram.h
- * Two hosts with a UD QP each, and datagrams between them, frame by frame. That the bytes are right
- * the golden vectors show.
+ * Two hosts with a UD QP each, and datagrams between them, frame by frame. The golden vectors check
+ * the bytes.
  */
 #ifndef DATAGRAM_H
 #define DATAGRAM_H
@@ -48,10 +48,10 @@ int datagram_teardown(void **state);
 void post_to(uint32_t qpn, uint32_t qkey, uint32_t id, uint32_t len, uint32_t flags);
 void post(uint32_t len);
 void receive_at(struct end *e, struct app_qp *qp, uint64_t wr_id, uint64_t off, uint32_t len);
-/** a's turn.  @return whether it sent a packet, which is in `frame` then. */
+/** Has host a send.  @return whether it sent a packet, which is then in `frame`. */
 bool send_one(void);
 const uint8_t *bth(void);
-/** `frame` was changed: makes its ICRC right. */
+/** `frame` was changed: corrects its ICRC. */
 void reseal(void);
 /** b receives `frame`.  @return its verdict. */
 uint16_t deliver_by(uint8_t queue);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file fixture.h
- * What most tests of the core begin with: a lone host whose QP is not started yet, so that a test
- * may say what it is made of. One that needs more calls these from a setup() of its own.
+ * The fixture of most tests of the core: a lone host whose QP is not started yet, so that a test
+ * can choose its attributes. A test that needs more calls these functions from a setup() of its
+ * own.
  */
 #ifndef CORE_FIXTURE_H
 #define CORE_FIXTURE_H

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file lone.h
- * One real host whose peer is the test: packets from the peer are written by hand, and what the
- * host sends and completes is logged as text. Both are done with the field offsets of the
- * specification and the table ICRC, not with the code under test.
+ * One real host whose peer is the test: packets from the peer are written by hand, and the packets
+ * and completions of the host are logged as text. Both use the field offsets of the specification
+ * and the table ICRC, not the code under test.
  *
- * A packet reads  NAME@psn[+payload][!][*][(va,len)][syndrome/msn][#imm]  with the PSN in hex,
- * An XRC request has [srqn] after its PSN.
- * `!` for AckReq, `*` for SE, va as offset from the peer's region; an atomic has (va,swap or
- * add,compare), all in hex, and its answer syndrome/msn=original; a FLUSH has {feth} before its
- * range, and the key that a SEND invalidates stands where an imm would. A completion reads
+ * A packet reads  NAME@psn[+payload][!][*][(va,len)][syndrome/msn][#imm]  with the PSN in hex, `!`
+ * for AckReq, `*` for SE, and va as the offset from the peer's region. An XRC request has [srqn]
+ * after its PSN. An atomic has (va,swap or add,compare), all in hex, and its response has
+ * syndrome/msn=original. A FLUSH has {feth} before its range. The key that a SEND invalidates
+ * appears in place of an imm. A completion reads
  * S<wr_id>:STATUS or R<wr_id>:STATUS[+byte_len][#imm][~invalidated key][*].
  */
 #ifndef LONE_H
@@ -28,11 +28,11 @@
 
 struct lone {
 	struct sim_host *host;
-	struct core *core; /* that lone_rx() gives packets to; NULL: the host's */
+	struct core *core; /* lone_rx() gives packets to it; NULL: to the host's */
 	struct app app;
 	struct app_cq *send_cq, *recv_cq;
 	struct app_qp *qp;
-	struct app_mr *mr; /* everything allowed, LONE_MEM bytes */
+	struct app_mr *mr; /* LONE_MEM bytes with all access rights */
 	struct abi_qp_attr attr;
 	struct app_qp_spec spec;
 	uint32_t cq_depth;
@@ -44,21 +44,21 @@ struct lone {
 	unsigned packets; /* sent so far */
 	uint16_t verdict; /* of the last packet received */
 	bool expected;	  /* and whether its headers were the expected ones */
-	bool no_grace;	  /* another worker is not done with its round */
+	bool no_grace;	  /* another worker has not finished its round */
 	bool ect;	  /* the path that lone_climb() sets is ECN-capable */
-	uint8_t tos;	  /* that each packet but a CNP must have */
-	uint8_t cnp_tos;  /* that of a CNP */
+	uint8_t tos;	  /* required in each packet except CNPs */
+	uint8_t cnp_tos;  /* required in each CNP */
 	/** Ethernet header that each packet must have. */
 	uint8_t eth[14];
 };
 
-/** Attributes and sizes that work; change them before lone_start(). */
+/** Sets usable attributes and sizes; change them before lone_start(). */
 void lone_init(struct lone *l);
-/** QP in RTS. */
+/** Starts with the QP in RTS. */
 void lone_start(struct lone *l);
-/** QP in @p state, RESET to RTS. */
+/** Starts with the QP in @p state, RESET to RTS. */
 void lone_start_in(struct lone *l, unsigned state);
-/** The QP, which is in RESET, goes to @p state, RESET to RTS, with what l->attr says now. */
+/** Moves the QP from RESET to @p state, RESET to RTS, with the attributes in l->attr. */
 void lone_climb(struct lone *l, unsigned state);
 void lone_fini(struct lone *l);
 
@@ -81,27 +81,27 @@ struct shot {
 	uint32_t srqn;	     /* XRCETH */
 	const void *payload; /* NULL: bytes 0, 1, 2, ... */
 	uint32_t len;
-	/* not 0: instead of what is right */
+	/* not 0: replaces the correct value */
 	uint16_t pkey;
 	uint32_t dest_qp;
 	uint8_t tos;
 	uint8_t src_ip; /* last byte of the sender's address */
 	const uint8_t *dmac;
 	bool bad_icrc;
-	uint8_t queue; /* the worker on whose queue it comes, plus 1; 0: PKT_NO_QUEUE */
-	uint8_t port;  /* index of the port that it comes by */
+	uint8_t queue; /* the worker on whose queue it arrives, plus 1; 0: PKT_NO_QUEUE */
+	uint8_t port;  /* index of the port that it arrives at */
 };
 
-/** Writes it to @p f. @return the length of its frame. */
+/** Writes the packet to @p f. @return the length of the frame. */
 size_t lone_frame(const struct lone *l, uint8_t *f, const struct shot *s);
-/** Gives it to the host. @return its verdict. */
+/** Has the host receive the packet. @return its verdict. */
 uint16_t lone_rx(struct lone *l, const struct shot *s);
 /** The same for several, as one burst. */
 void lone_rx_burst(struct lone *l, const struct shot *s, unsigned n);
 
-/** The host's turn. @return what it sent, as text; valid until the next call. */
+/** Has the host send. @return its packets as text; valid until the next call. */
 const char *lone_tx(struct lone *l);
-/** Only @p max packets. */
+/** The same, but at most @p max packets. */
 const char *lone_tx_max(struct lone *l, unsigned max);
 /** Advances the clock and runs the timers. */
 void lone_wait(struct lone *l, uint64_t ns);

@@ -8,7 +8,7 @@
 
 #include <sys/types.h>
 
-/** The user of the programs that connect now; 0: who they are. */
+/** The user that programs connect as from now on; 0: their real user. */
 extern uid_t caller;
 
 #endif

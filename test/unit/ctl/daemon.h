@@ -32,7 +32,7 @@ struct test_daemon {
 int daemon_group_setup(void **state);
 int daemon_group_teardown(void **state);
 
-/** Has the workers poll, on threads of their own, until daemon_stop_workers(). */
+/** Runs the workers' poll loops on their own threads until daemon_stop_workers(). */
 void daemon_start_workers(struct test_daemon *d);
 void daemon_stop_workers(struct test_daemon *d);
 
@@ -45,7 +45,7 @@ void daemon_config(struct test_daemon *d);
 void daemon_run(struct test_daemon *d);
 void daemon_stop(struct test_daemon *d);
 
-/** Stops the control thread, so that the test can take its place, and has it go on. */
+/** Pauses the control thread, so that the test can take its place, and resumes it. */
 void daemon_pause(struct test_daemon *d);
 void daemon_resume(struct test_daemon *d);
 

@@ -10,7 +10,7 @@
 #define NETNS_OURS "rt0" /* 10.9.0.1/24 */
 #define NETNS_PEER "rt1" /* 10.9.0.2/24, 2001:db8:9::2/64, in the child's namespace */
 
-/** cmocka group setup; exits 77 with a sentence where namespaces or veth cannot be made. Call
+/** cmocka group setup; exits 77 with a sentence if namespaces or veth cannot be created. Call
  *  it before threads start. */
 int netns_setup(void **state);
 int netns_teardown(void **state);

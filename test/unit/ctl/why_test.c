@@ -608,7 +608,7 @@ static void why_of_qp__rival(void **state)
 	list_del(&rival->dest_node);
 	rival->dest = NULL;
 	n.syndrome = 0x60;
-	assert_non_null(strstr(drop_text(DROP_GHOST_ACK, n), "another QP sends to the peer"));
+	assert_non_null(strstr(drop_text(DROP_GHOST_ACK, n), "another QP sends to the peer's QP"));
 	n.psn += 5;
 	assert_non_null(strstr(drop_text(DROP_GHOST_ACK, n), "must be the same"));
 }

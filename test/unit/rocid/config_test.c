@@ -203,7 +203,7 @@ static void config_read__long_lines_are_not_cut_in_silence(void **state)
 	strcpy(text + len, "gg\n");
 	text[len + 1] = '\0';
 	assert_int_equal(read_bytes(text, len + 3), 1);
-	assert_non_null(strstr(why, "line 2: it is no text"));
+	assert_non_null(strstr(why, "line 2: it contains a NUL byte"));
 }
 
 static void config_read__counts_all(void **state)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file frames.h
- * Good frames to break, and a parse that notices when the parser goes too far.
+ * Valid frames for tests to damage, and a parse that detects when the parser reads too far.
  */
 #ifndef FRAMES_H
 #define FRAMES_H
@@ -28,7 +28,7 @@ struct frame frame_of(unsigned net, uint8_t opcode, size_t tail);
 /* Puts a tag after the MAC addresses. */
 void frame_tag(struct frame *f, uint16_t tpid, uint16_t tci);
 
-/* Makes the IPv4 header checksum good again. */
+/* Corrects the IPv4 header checksum. */
 void frame_ip4_sum(struct frame *f);
 
 /* IP or the GRH, and UDP, say `l4_len` bytes. */

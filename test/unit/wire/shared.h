@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <jansson.h>
 
-/* Longest frame in the vectors and captures, and then some. */
+/* More than the longest frame in the vectors and captures. */
 #define SHARED_FRAME_MAX 16384
 
 /* true when SHARED_DIR names a folder that has them. */
@@ -21,7 +21,7 @@ bool shared_here(void);
 /* vectors.json, or NULL when there is none. */
 json_t *vectors_load(void);
 
-/* Bytes of a hex string; 0 when it is none or too long. */
+/* The number of bytes of a hex string; 0: it is not one, or too long. */
 size_t hex_decode(const char *hex, uint8_t *dst, size_t room);
 
 /* A classic pcap file of Ethernet or Linux cooked (v1) frames. */

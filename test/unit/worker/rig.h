@@ -80,7 +80,7 @@ void rig_write(struct rig_qp *a, struct rig_qp *b, uint32_t len);
 /* Waits for the next completion.  @return its status, -1 when patience is over. */
 int rig_poll(struct rig_qp *q);
 
-/* Packet buffers of worker `w` that nobody holds. */
+/* The number of free packet buffers of worker `w`. */
 unsigned rig_free_buffers(const struct worker *w);
 
 /** rx_poll() of a round that has just begun, however slow the machine is. */
