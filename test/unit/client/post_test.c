@@ -330,7 +330,7 @@ static void refused(struct rig *r, struct roci_send_wr *bad)
 /* proves REQ-17 */
 static void post_send__bad_opcode(void **state)
 {
-	refused(*state, &(struct roci_send_wr){.opcode = (enum roci_wr_opcode)5}); /* REQ-17 */
+	refused(*state, &(struct roci_send_wr){.opcode = (enum roci_wr_opcode)10}); /* REQ-17 */
 }
 
 /* UC-01, REQ-17: UC has SEND and WRITE, and nothing else. */

@@ -92,6 +92,12 @@ static void completer_rx__unsignaled_completes_silently(void **state)
 	assert_int_equal(atomic_load(&l.qp->sq_shared->consumer), 1);
 	lone_ack(&l, 0x201, 2);
 	assert_string_equal(lone_cqes(&l), "S2:OK");
+	core_fast_paths(&l.host->core, false);
+	app_post_send(l.qp, &s);
+	lone_tx(&l);
+	lone_ack(&l, 0x202, 3);
+	assert_string_equal(lone_cqes(&l), "");
+	assert_int_equal(atomic_load(&l.qp->sq_shared->consumer), 3);
 }
 
 /* proves REQ-14 */
@@ -104,6 +110,11 @@ static void completer_rx__sq_sig_all_signals_everything(void **state)
 	app_post_send(l.qp, &s);
 	lone_tx(&l);
 	lone_ack(&l, 0x200, 1);
+	assert_string_equal(lone_cqes(&l), "S1:OK");
+	core_fast_paths(&l.host->core, false);
+	app_post_send(l.qp, &s);
+	lone_tx(&l);
+	lone_ack(&l, 0x201, 2);
 	assert_string_equal(lone_cqes(&l), "S1:OK");
 }
 
