@@ -382,6 +382,7 @@ static struct {
 	uint8_t *high, *low;
 	useconds_t pause;
 	_Atomic int stop;
+	_Atomic unsigned moves;
 } mover;
 
 /* Down and up: a look that has passed the low place does not see it at the high one. */
@@ -394,6 +395,7 @@ static void *move(void *arg)
 			mremap(mover.low, MB, MB, MREMAP_MAYMOVE | MREMAP_FIXED, mover.high) !=
 				mover.high)
 			abort();
+		mover.moves++;
 		if (mover.pause)
 			usleep(mover.pause);
 	}
@@ -427,11 +429,15 @@ static void swept_while_moving(useconds_t pause)
 	memset(p, 9, MB);
 	arena_release(take(p, MB));
 	assert_int_equal(pthread_create(&t, NULL, move, NULL), 0);
-	for (unsigned i = 0; i < 100; i++) {
+	/* Until both ran at the same time often enough, which a busy machine grants rarely. */
+	for (unsigned i = 0, together = 0; i < 3000 && together < 100; i++) {
 		uint8_t *q = anon(5 * MB);
+		unsigned moves;
 
 		memset(q, 1, 5 * MB);
+		moves = mover.moves;
 		arena_release(take(q, 5 * MB));
+		together += mover.moves - moves > 1;
 		munmap(q, 5 * MB);
 	}
 	mover.stop = 1;
