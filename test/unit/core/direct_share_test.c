@@ -263,10 +263,9 @@ static void pass(uint32_t packets)
 
 /* REQ-39, RSP-25: of two requests, and each counts, though the first ends in the midst of what a
  * round copies. */
-static void long_read__counts_its_requests(void **state)
+static void read_counts_its_requests(uint32_t packets)
 {
 	const struct core_counters *n = &w.host->core.count;
-	const uint32_t packets = READ_PSNS_MAX + 3 * (DIRECT_ROUND / 256);
 	const uint32_t len = packets * 256;
 	struct mr mr = {.key = KEY, .pd = APP_PD, .access = ALL, .iova = 1 << 20, .length = len};
 	struct app_send s = {.opcode = ABI_WR_RDMA_READ,
@@ -276,7 +275,6 @@ static void long_read__counts_its_requests(void **state)
 		.num_sge = 1,
 		.sge = {{mr.iova, len, KEY}}};
 
-	(void)state;
 	mr.base = mmap(NULL, len, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	assert_ptr_not_equal(mr.base, MAP_FAILED);
@@ -296,6 +294,19 @@ static void long_read__counts_its_requests(void **state)
 	munmap(mr.base, len);
 }
 
+static void long_read__counts_its_requests(void **state)
+{
+	(void)state;
+	read_counts_its_requests(READ_PSNS_MAX + 3 * (DIRECT_ROUND / 256));
+}
+
+/* The second one is shorter than a part. */
+static void long_read__counts_a_short_request(void **state)
+{
+	(void)state;
+	read_counts_its_requests(READ_PSNS_MAX + 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -308,6 +319,7 @@ int main(void)
 			call__copies_no_more_than_its_room, setup, teardown),
 		cmocka_unit_test_setup_teardown(part_that_fails__counts, setup, teardown),
 		cmocka_unit_test_setup_teardown(long_read__counts_its_requests, setup, teardown),
+		cmocka_unit_test_setup_teardown(long_read__counts_a_short_request, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

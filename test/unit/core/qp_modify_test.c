@@ -368,13 +368,15 @@ static void core_cmd__says_what_is_wrong(void **state)
 		uint32_t mask;
 		int refusal;
 		uint32_t attrs;
+		uint8_t port;
 	} row[] = {
-		{RESET, RTS, 0, MODIFY_NO_TRANSITION, 0},
-		{INIT, RTR, AV | MTU, MODIFY_MISSING, DEST | RQ_PSN_ | DEST_RD | MIN_RNR},
-		{RESET, INIT, PKEY | PORT | ACCESS | AV | QKEY, MODIFY_FORBIDDEN, AV | QKEY},
-		{SQD, RTS, CUR, MODIFY_CUR_STATE, 0},
-		{RTS, RTS, MIN_RNR, MODIFY_VALUE, MIN_RNR},
-		{RTS, RTS, ALT, MODIFY_VALUE, ALT},
+		{RESET, RTS, 0, MODIFY_NO_TRANSITION, 0, 1},
+		{INIT, RTR, AV | MTU, MODIFY_MISSING, DEST | RQ_PSN_ | DEST_RD | MIN_RNR, 1},
+		{RESET, INIT, PKEY | PORT | ACCESS | AV | QKEY, MODIFY_FORBIDDEN, AV | QKEY, 1},
+		{SQD, RTS, CUR, MODIFY_CUR_STATE, 0, 1},
+		{RTS, RTS, MIN_RNR, MODIFY_VALUE, MIN_RNR, 1},
+		{RTS, RTS, ALT, MODIFY_VALUE, ALT, 1},
+		{RESET, INIT, PKEY | PORT | ACCESS, MODIFY_VALUE, PORT, HOST_PORTS + 1},
 	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(row); i++) {
@@ -382,7 +384,7 @@ static void core_cmd__says_what_is_wrong(void **state)
 			.mask = row[i].mask | STATE,
 			.attr = {.qp_state = (uint8_t)row[i].to,
 				.cur_qp_state = INIT,
-				.port = 1,
+				.port = row[i].port,
 				.min_rnr_timer = 32}};
 
 		start_in(row[i].from);
