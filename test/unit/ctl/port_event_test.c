@@ -17,7 +17,7 @@ static int setup(void **state)
 
 	config_veth_second(d);
 	/* The last change of a test to the link is over when the next test begins. */
-	netns_run("timeout 300 sh -c 'until ip link show " NETNS_OURS
+	netns_run("timeout 60 sh -c 'until ip link show " NETNS_OURS
 		  " | grep -q LOWER_UP.*state\\ UP; do sleep 0.1; done'");
 	daemon_run(d);
 	client_open(d, &c);
