@@ -74,7 +74,7 @@ def test_denied(run):
     # A user namespace may be allowed, but not to map a user there; here, as its files cannot be written.
     r = runs(run, 'sh', '-c', 'id -u; exit 9', by=['unshare', '--mount', 'sh', '-c',
              'mount -o remount,bind,ro /proc && exec "$@"', 'sh', *NOBODY])
-    check(r.returncode == 9 and r.stdout == '65534\n' and 'user namespaces are denied' in r.stderr, f'{r}')
+    check(r.returncode == 9 and r.stdout == '65534\n' and 'user namespaces, or mapping a user in them, are denied' in r.stderr, f'{r}')
 
 
 def test_first(run, rpath, asan):
