@@ -65,12 +65,18 @@ functional: $(BUILD)/with-tests
 $(BUILD)-asan/build.ninja: | packages-test
 	CC=clang CC_LD=lld meson setup $(BUILD)-asan $(DEVELOPER) $(SANITIZED) -Db_lundef=false
 
+# Another build of rocilab writes the same bytes as that of $(BUILD), if there is one.
+define same_bytes
+	@test -f $(BUILD)/build.ninja || echo "no build in $(BUILD): rocilab's bytes are not compared with its"
+	test ! -f $(BUILD)/build.ninja || { ninja -C $(BUILD) app/rocilab/rocilab && \
+		test/sim/same_bytes.py $(BUILD)/app/rocilab/rocilab $(1); }
+endef
+
 sanitize: $(BUILD)-asan/build.ninja
 	ninja -C $(BUILD)-asan
 	$(MESON_TEST) -C $(BUILD)-asan $(TWICE) --no-suite lint --no-suite cpu --no-suite plain --no-suite twin --no-suite soak --no-suite interop \
 		--timeout-multiplier 10
-	test ! -x $(BUILD)/app/rocilab/rocilab || \
-		test/sim/same_bytes.py $(BUILD)/app/rocilab/rocilab $(BUILD)-asan/app/rocilab/rocilab
+	$(call same_bytes,$(BUILD)-asan/app/rocilab/rocilab)
 
 # Everything that needs no DPDK, cross-built for arm64, and its tests in an emulator of that CPU. Hardly optimized, without
 # optimization at link time: what depends on the CPU is in the source. The libraries of that architecture are installed
@@ -85,8 +91,7 @@ EMULATOR = qemu-aarch64 -L /usr/aarch64-linux-gnu \
 arm64: $(BUILD)-arm64/build.ninja
 	ninja -C $(BUILD)-arm64
 	$(MESON_TEST) -C $(BUILD)-arm64 --suite unit --suite golden --timeout-multiplier 10
-	test ! -x $(BUILD)/app/rocilab/rocilab || \
-		test/sim/same_bytes.py $(BUILD)/app/rocilab/rocilab "$(EMULATOR) $(BUILD)-arm64/app/rocilab/rocilab"
+	$(call same_bytes,"$(EMULATOR) $(BUILD)-arm64/app/rocilab/rocilab")
 
 # Fuzzers under ASan and UBSan. The smoke run uses the same inputs each time; `make fuzz` searches, guided by the
 # branches of our code, and keeps its findings in $(BUILD)-fuzz/found. It has a build of its own, because finding

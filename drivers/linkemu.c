@@ -175,8 +175,8 @@ static void damage(struct linkemu *l, struct rte_mbuf *m, unsigned fate, uint64_
 	}
 }
 
-/* Forwards a packet, before the waiting one that it overtakes, if any. With @p yield it waits to be
- * overtaken by the next one. */
+/* Forwards a packet, before the waiting one that it overtakes, if any. If none waits and @p yield
+ * is set, it waits to be overtaken by the next one. */
 static void forward(struct linkemu *l, struct rte_mbuf *m, bool yield, uint64_t now)
 {
 	uint64_t delay = l->cfg->delay_ns;

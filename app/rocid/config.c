@@ -138,8 +138,8 @@ static bool port_value(struct reader *r, const char *name, const char *port, con
 		return false;
 	if (share && number && !strcmp(value, "yes")) {
 		complain(r, name,
-			"yes needs a section [port IFNAME]: name the netdev of this port, as in "
-			"share = IFNAME");
+			"yes is for a section [port IFNAME], where it opens a packet socket: name "
+			"the netdev of this port, as in share = IFNAME");
 		return false;
 	}
 	if ((share || tap || ipoib) && !strcmp(value, "yes"))

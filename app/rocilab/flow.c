@@ -176,7 +176,8 @@ void flow_stop(struct lab_flow *f, uint64_t now)
 	nic_wake(&f->from->nic, now);
 }
 
-/* Sends the CNP that the sink would send. */
+/* Delivers to the source the CNP that the sink would send. It crosses no cable: where it comes from
+ * makes no difference. */
 void flow_cnp(struct lab_flow *f, uint64_t now)
 {
 	struct core *c = &f->to->host->core;

@@ -25,8 +25,9 @@
  * only the part that fits in the slot. */
 #define SHORT_SLOT   MBUF_ROOM
 #define SHORT_BLOCKS 10u
-/* Bytes of super-frames queued at the socket: several times what the long slots below hold. The
- * kernel's limit for their memory is twice this. */
+/* Bytes of super-frames queued at the socket: as many as the long slots below take, but for several
+ * times as many frames, because a short one takes no whole slot. The kernel's limit for their
+ * memory is twice this. */
 #define RECEIVE_ROOM (16 << 20)
 /* Where the system limits a socket's memory (net.core.rmem_max) and rocid may not raise it, slots
  * hold super-frames (GSO_FRAME_MAX): 240, 16 MB, all in use because they are filled in turn. With

@@ -33,8 +33,8 @@ static uint32_t icrc_state(const uint8_t *frame)
 }
 
 /* Turns the headers of @p out, copied from another frame, into those of a single frame. The source
- * port depends on the cookie, so that trials are in flows of their own and no offload merges one
- * with a QP's packets twice. */
+ * port depends on the cookie, so each trial has another one: if an offload merges one trial with a
+ * QP's packets, it will hardly merge the next. */
 static void mend_head(uint8_t *out, uint64_t cookie, uint16_t id)
 {
 	uint32_t head = head_of(out);

@@ -28,7 +28,7 @@ void rib_unwake(int eventfd)
 }
 
 /* The loop ends: the packet thread adds a handle only in response to an answer of this thread,
- * which gives none meanwhile. */
+ * which gives none meanwhile, so only those that already wait can add some. */
 static void destroy_handles(struct rib *r)
 {
 	struct rib_job job;

@@ -52,8 +52,8 @@ uint16_t classify_step(struct core *c, struct qp *qp, const struct pkt *pkt, uin
  *  peer of the QP that it names. */
 enum drop classify_addresses(const struct core *c, const struct pkt *pkt);
 
-/** @return why @p pkt, a datagram to @p qp from another QP of this core, must be dropped: all
- * checks of core_rx() except the ICRC. */
+/** @return why @p pkt, a datagram to @p qp from another QP of this core, is dropped before the QP
+ * handles it, by the checks of core_rx() except the ICRC. */
 enum drop classify_local(const struct core *c, const struct qp *qp, const struct pkt *pkt);
 
 /** Receives @p pkt, which has a multicast group's address, for one member of that group, which this

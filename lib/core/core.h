@@ -14,7 +14,7 @@
  *     parse a burst, by core_expected() or frame_parse(); core_rx(); hand over what the
  *     verdicts say
  *     core_doorbell() for each doorbell found
- *     core_tx(); core_seal() each; send
+ *     core_tx(); core_seal_burst(); send
  *     core_expire() once the receive queue is drained
  *     core_events()
  *

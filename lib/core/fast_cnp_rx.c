@@ -18,7 +18,7 @@ static struct switch_list *switches_of(const struct core *c, const struct pkt *p
 }
 
 /* Checks addresses, source, ICRC and rate, in this order: frames of strangers must not use up the
- * switch's token bucket. */
+ * token buckets, the switch's and that of all switches. */
 static enum drop check(
 	const struct core *c, struct switch_list *l, const struct pkt *pkt, uint64_t now)
 {

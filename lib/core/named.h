@@ -34,9 +34,10 @@ uint16_t named_seal(struct core *c, struct txd *t);
 bool named_is_gone(const struct core *c, const struct pkt *pkt);
 
 /** @p qp has left the states in which it sends: ends the epoch of its names.
- *  @return whether no reader uses them any more; true at once if there are no names. */
+ *  @return whether no reader uses them any more. */
 bool named_recall(struct core *c, struct qp *qp);
 
+/** The same; true at once if there are no names. */
 static ALWAYS_INLINE bool named_recalled(struct core *c, struct qp *qp)
 {
 	return likely(!qp->named) || named_recall(c, qp);

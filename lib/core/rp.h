@@ -27,7 +27,7 @@ enum drop rp_fast_cnp(
 /** @p qp goes to RTR: it starts from scratch. */
 void rp_restart(struct core *c, struct qp *qp);
 
-/** @p qp is now this core's. It counts as having sent lately, and otherwise as newly started. */
+/** @p qp is now this core's. Like a QP that has just begun, it counts as having sent lately. */
 void rp_take(struct core *c, struct qp *qp);
 
 /** Prepares the record in @p c of which QPs have sent lately. */

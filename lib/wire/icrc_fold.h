@@ -81,8 +81,8 @@ static ALWAYS_INLINE vec128 fold128(vec128 x, vec128 k, vec128 next)
 	return clmul_ll(x, k) ^ clmul_hh(x, k) ^ next;
 }
 
-/** @return the CRC register after the 96 bits @p x, from register 0: by Barrett, x without
- *  P * floor(x * mu). */
+/** @return the remainder of the 96 bits @p x by P: x without P * floor(x / P), whose quotient
+ * follows from the first 64 bits and mu (Barrett). */
 static ALWAYS_INLINE uint32_t reduce96(vec128 x)
 {
 	const vec128 barrett = {ICRC_P, (long long)ICRC_MU};
@@ -91,7 +91,8 @@ static ALWAYS_INLINE uint32_t reduce96(vec128 x)
 	return (uint32_t)(x ^ clmul_ll(quotient, barrett))[1];
 }
 
-/** The same after the 128 bits @p x, whose first word is 96 bits away from its final place. */
+/** @return the CRC register after the 128 bits @p x, from register 0; its first word is 96 bits
+ * away from its final place. */
 static ALWAYS_INLINE uint32_t reduce128(vec128 x)
 {
 	return reduce96(without_bytes(x, 8) ^ clmul_lh(x, FOLD_BY(128)));

@@ -335,7 +335,8 @@ static NOINLINE void rx_groups(struct worker *w)
 	note_time(w);
 }
 
-/* Takes several bursts, because all workers fill the inbox; only one if packets are expensive. */
+/* Takes several bursts, because all workers fill the inbox; stops after the first that makes the
+ * round late. */
 static unsigned rx_inbox(struct worker *w, bool *drained)
 {
 	struct rte_mbuf *m[BURST];

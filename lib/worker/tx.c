@@ -10,8 +10,9 @@
 /* A port that accepts no packet for this long (a memif whose peer has ended) no longer holds up its
  * QPs: its packets are lost, as on a wire, until it accepts one again. Longer than the pause of a
  * peer on a busy machine, tens of milliseconds: with 5 ms a tenth of all packets was lost there.
- * QPs of other ports do not wait for it at all. A longer pause of this worker, or a longer round,
- * counts as WORKER_PAUSE_NS, because the worker did not try the port meanwhile. */
+ * QPs of other ports do not wait for it at all. A pause of this worker, or a round, of
+ * more than WORKER_PAUSE_NS counts as WORKER_PAUSE_NS, because the worker did not try the port
+ * meanwhile. */
 #define STALL_NS 100000000u
 
 static void lay_out(struct worker *w, uint32_t from, uint32_t n)

@@ -105,7 +105,7 @@ static void choose(struct choice *c, const struct table *t, unsigned column, uns
 			c->series[c->n++] = i;
 }
 
-/* The style of curve @p i, different from all others even in black and white. */
+/* The style of curve @p i: no two have both colour and dashes in common. */
 static void look(FILE *g, unsigned i)
 {
 	fprintf(g, "lc %u dt %u ", i % COLOURS + 1, (i + i / COLOURS) % DASHES + 1);

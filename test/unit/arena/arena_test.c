@@ -499,14 +499,16 @@ static void sweep__leaves_what_moves_meanwhile(void **state)
 	once.high = p;
 	once.low = room;
 	assert_int_equal(pthread_create(&t, NULL, move_once, NULL), 0);
-	sweep_now(&arena.file[ORDINARY]);
+	assert_int_equal(sweep_now(&arena.file[ORDINARY]), 0);
 	once.stop = true;
 	pthread_join(t, NULL);
-	p = once.asked ? room : p; /* before Linux 6.11 it is not asked in this way */
+	p = once.asked ? room : p;
 	for (size_t i = 0; i < MB; i++)
 		assert_int_equal(p[i], 9);
 	once.low = NULL;
 	munmap(room, 3 * MB);
+	if (!once.asked)
+		skip(); /* before Linux 6.11, a look does not ask in this way */
 }
 
 /* A look that saw no thread run counts; one that sleeps and wakes is held after some tries. */

@@ -185,7 +185,7 @@ static void rib_hosts_groups__once_per_second(void **state)
 
 /* Hosts that are gone stay in the table: the youngest are solicited, and groups that hosts join
  * have room. A packet makes a host young, too. */
-static void rib_hosts_groups__of_the_youngest(void **state)
+static void youngest(bool in_turn)
 {
 	struct station_table *t = (struct station_table *)ipoib_stations(r.ipoib);
 	uint8_t ip[16] = {0xFD, 9}, mac[6] = {2, 0xBB};
@@ -193,7 +193,7 @@ static void rib_hosts_groups__of_the_youngest(void **state)
 	for (uint32_t i = 1; i <= 300; i++) {
 		put_be32(ip + 12, i);
 		put_be32(mac + 2, i);
-		if (i <= 100)
+		if (in_turn ? i % 2 : i <= 100)
 			station_claim(t, mac, ip, 16);
 		else
 			station_seen(t, mac, ip, 16);
@@ -209,6 +209,16 @@ static void rib_hosts_groups__of_the_youngest(void **state)
 	assert_joined("ff12:601b:ffff::1:ff00:12c");
 	assert_joined("ff12:601b:ffff::1:ff00:6e"); /* the last of so many */
 	assert_joined("ff12:401b:ffff::f01:203");
+}
+
+static void rib_hosts_groups__of_the_youngest(void **state)
+{
+	youngest(false);
+}
+
+static void rib_hosts_groups__of_both_kinds_in_turn(void **state)
+{
+	youngest(true);
 }
 
 /* A program on the host that joins more groups than there is room for leaves them to hosts. */
@@ -233,6 +243,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(rib_hosts_groups__of_a_bridge, begin, finish),
 		cmocka_unit_test_setup_teardown(rib_hosts_groups__once_per_second, begin, finish),
 		cmocka_unit_test_setup_teardown(rib_hosts_groups__of_the_youngest, begin, finish),
+		cmocka_unit_test_setup_teardown(
+			rib_hosts_groups__of_both_kinds_in_turn, begin, finish),
 		cmocka_unit_test_setup_teardown(
 			rib_hosts_groups__before_other_groups, begin, finish),
 	};
