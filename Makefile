@@ -34,7 +34,6 @@ bench: packages-bench $(BUILD)/with-tests
 # Three tiers; doc/testing.md says what each costs. `check`, before each commit: lint, the gcc build, and the tests
 # that need no daemon. `test`, what CI runs: everything that protects users. `soak`, before a release and after
 # changes to what it searches: hours.
-MESON_TEST = meson test --no-rebuild --print-errorlogs
 # Tests wait for others most of their time.
 TWICE = --num-processes $$((2 * $$(nproc)))
 # Compiled by clang for sanitizers: lines suffice for their reports, and lld links in a third of the time.
@@ -42,7 +41,7 @@ SANITIZED := -Doptimization=1 -Ddebug=false -Dc_args=-gline-tables-only -Db_sani
 
 check: $(BUILD)/with-tests lint
 	ninja -C $(BUILD)
-	$(MESON_TEST) -C $(BUILD) $(TWICE) --suite lint --suite unit --suite sim --suite golden --timeout-multiplier 4
+	test/tests $(BUILD) $(TWICE) --suite lint --suite unit --suite sim --suite golden --timeout-multiplier 4
 
 test:
 	@MAKE='$(MAKE)' test/tier packages-test packages-arm64 check buildtypes +compiled functional =compiled \
@@ -57,7 +56,7 @@ compiled: $(BUILD)-asan/build.ninja $(BUILD)-arm64/build.ninja
 # Tests with real processes, attacks on rocid, tests of the interoperability tools.
 functional: $(BUILD)/with-tests
 	ninja -C $(BUILD)
-	$(MESON_TEST) -C $(BUILD) $(TWICE) --suite func --suite hostile --suite interop-tools --timeout-multiplier 4
+	test/tests $(BUILD) $(TWICE) --suite func --suite hostile --suite interop-tools --timeout-multiplier 4
 
 # clang's warnings, and the tests under ASan and UBSan, whose clang runtime finds more. Not those that measure
 # CPU time (cpu), nor those of scripts, documents and installation (plain), which run no code of ours that
@@ -74,7 +73,7 @@ endef
 
 sanitize: $(BUILD)-asan/build.ninja
 	ninja -C $(BUILD)-asan
-	$(MESON_TEST) -C $(BUILD)-asan $(TWICE) --no-suite lint --no-suite cpu --no-suite plain --no-suite twin --no-suite soak --no-suite interop \
+	test/tests $(BUILD)-asan $(TWICE) --no-suite lint --no-suite cpu --no-suite plain --no-suite twin --no-suite soak --no-suite interop \
 		--timeout-multiplier 10
 	$(call same_bytes,$(BUILD)-asan/app/rocilab/rocilab)
 
@@ -90,7 +89,7 @@ EMULATOR = qemu-aarch64 -L /usr/aarch64-linux-gnu \
 	-E LD_LIBRARY_PATH=$(abspath $(BUILD)-arm64-root)/root/usr/lib/aarch64-linux-gnu
 arm64: $(BUILD)-arm64/build.ninja
 	ninja -C $(BUILD)-arm64
-	$(MESON_TEST) -C $(BUILD)-arm64 --suite unit --suite golden --timeout-multiplier 10
+	test/tests $(BUILD)-arm64 --suite unit --suite golden --timeout-multiplier 10
 	$(call same_bytes,"$(EMULATOR) $(BUILD)-arm64/app/rocilab/rocilab")
 
 # Fuzzers under ASan and UBSan. The smoke run uses the same inputs each time; `make fuzz` searches, guided by the
@@ -103,7 +102,7 @@ $(BUILD)-fuzz/build.ninja: | packages-test
 
 fuzz-smoke: $(BUILD)-asan/build.ninja
 	ninja -C $(BUILD)-asan fuzzers
-	$(MESON_TEST) -C $(BUILD)-asan --suite fuzz --timeout-multiplier 10
+	test/tests $(BUILD)-asan --suite fuzz --timeout-multiplier 10
 
 fuzz: $(BUILD)-fuzz/build.ninja
 	ninja -C $(BUILD)-fuzz fuzzers
@@ -115,7 +114,7 @@ fuzz: $(BUILD)-fuzz/build.ninja
 # Linux soft-RoCE in a virtual machine, over a real (tap) port.
 interop: $(BUILD)/with-tests
 	ninja -C $(BUILD)
-	$(MESON_TEST) -C $(BUILD) --suite interop --timeout-multiplier 4
+	test/tests $(BUILD) --suite interop --timeout-multiplier 4
 
 # Seeded bugs, each of which the tests must catch: those in what has changed since SINCE, at most CHANGED of them,
 # and SAMPLE of the others, always the same. MUTANTS=faults: all that golden vectors, scenarios or chaos must catch;
@@ -152,10 +151,10 @@ soak-golden: $(BUILD)/with-tests
 
 soak-functional: $(BUILD)/with-tests
 	ninja -C $(BUILD)
-	$(MESON_TEST) -C $(BUILD) --timeout-multiplier 4 --suite soak
+	test/tests $(BUILD) --timeout-multiplier 4 --suite soak
 	$(BUILD)/test/unit/client/client_arm_test 5000000
 	KILLS=10000 HOSTILE_EFFORT=50 LIFETIMES_CYCLES=100000 CLIENTS=3000 MPI_EFFORT=3 COPIED=100000000 CONNECTIONS=10000 QPERF=12 MARKS=2 \
-	STORM_ROUNDS=3000 RACE_ROUNDS=300 SETUPS=6000 RESTARTS=50 SIZES=all BENCH=all $(MESON_TEST) -C $(BUILD) --timeout-multiplier 100 \
+	STORM_ROUNDS=3000 RACE_ROUNDS=300 SETUPS=6000 RESTARTS=50 SIZES=all BENCH=all test/tests $(BUILD) --timeout-multiplier 100 \
 		kill_loop hostile lifetimes bottleneck bench verbs_programs verbs_cm_storm verbs_rdmacm verbs_mpi verbs_lives verbs_deaths \
 		'memory_race rocid' 'memory_race user' 'memory_race container' 'memory_storm rocid' 'memory_storm user' 'memory_storm nobody container' \
 		'memory_storm nobody container alone'
@@ -186,7 +185,7 @@ soak-buildtypes: packages-test
 	done
 
 soak-arm64: arm64
-	$(MESON_TEST) -C $(BUILD)-arm64 --suite sim --timeout-multiplier 10
+	test/tests $(BUILD)-arm64 --suite sim --timeout-multiplier 10
 	$(EMULATOR) $(BUILD)-arm64/test/sim/chaos --seed 1001 --runs 5000
 	for seed in 1 2; do \
 		MESON_EXE_WRAPPER="$(EMULATOR)" test/golden/generate/selftest.py \
