@@ -20,6 +20,12 @@
 #define SPIN_NS	 50000u
 #define YIELD_NS 100000u
 
+/* On a CPU of its own sched_yield() returns sooner. Where another thread has run meanwhile, that
+ * one may be the program whose work is awaited, so this many further rounds without work yield at
+ * once. */
+#define ALONE_NS      800u
+#define SHARED_ROUNDS 64u
+
 /* With a port or an application that cannot wake the worker, it sleeps for an eighth of its idle
  * time, so work that arrives after a pause is delayed by at most that much. */
 #define SLICE_MIN_NS 50000u
@@ -289,6 +295,18 @@ void sleeper_leave(struct worker *w)
 		get_up(w);
 }
 
+static void yield(struct worker *w)
+{
+	struct sleeper *s = &w->sleeper;
+	uint64_t begun = clock_at(&w->clock, rte_rdtsc());
+
+	sched_yield();
+	if (clock_at(&w->clock, rte_rdtsc()) - begun > ALONE_NS)
+		s->shared = SHARED_ROUNDS;
+	else if (s->shared)
+		s->shared--;
+}
+
 void sleeper_rest(struct worker *w, bool busy)
 {
 	struct sleeper *s = &w->sleeper;
@@ -305,8 +323,8 @@ void sleeper_rest(struct worker *w, bool busy)
 		sleep_briefly(w);
 	} else if (idle >= YIELD_NS) {
 		sleep_until_woken(w);
-	} else if (idle >= SPIN_NS) {
-		sched_yield();
+	} else if (idle >= SPIN_NS || s->shared) {
+		yield(w);
 	} else {
 		rte_pause();
 	}

@@ -70,6 +70,7 @@ struct sleeper {
 	/* the worker */
 	bool interrupts;  /* some ports' are enabled */
 	uint64_t busy_at; /* when a round last found work */
+	uint32_t shared;  /* rounds without work that yield at once */
 } CACHE_ALIGNED;
 
 /** Frames for a worker, gathered over one burst; handoff.c. */
