@@ -37,7 +37,7 @@ class Ends:
     def __enter__(self):
         self.lab = Lab(os.path.join(self.build, 'app/rocid/rocid'), None).__enter__()
         try:
-            self.rocid = [self.lab.rocid(space, f'r{i}', ['--share', NETDEV], idle='yield')
+            self.rocid = [self.lab.rocid(space, f'r{i}', ['--share', NETDEV])
                           for i, space in enumerate(self.veth.spaces)]
         except BaseException:
             self.lab.__exit__(*sys.exc_info())

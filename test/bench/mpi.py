@@ -71,7 +71,7 @@ def theirs(veth, build, who, quick, folder):
 def ours(veth, build, gso, quick):
     program, run = (os.path.join(build, path) for path in ('test/bench/mpi_bench', 'app/run/roci-run'))
     with Lab(os.path.join(build, 'app/rocid/rocid'), '') as lab:
-        daemons = [lab.rocid(space, f'r{i}', ['--share', NETDEV, '--gso' if gso else '--gso=no'], idle='yield')
+        daemons = [lab.rocid(space, f'r{i}', ['--share', NETDEV, '--gso' if gso else '--gso=no'])
                    for i, space in enumerate(veth.spaces)]
         for daemon, cpu in zip(daemons, cpus()):
             subprocess.run(['taskset', '-acp', str(cpu), str(daemon.pid)], stdout=subprocess.DEVNULL, check=True)

@@ -73,7 +73,7 @@ def ours(veth, build, gso, quick):
     veth.set_mtu(PORT_MTU)
     with Lab(os.path.join(build, 'app/rocid/rocid'), '') as lab:
         for i, space in enumerate(veth.spaces):
-            lab.rocid(space, f'r{i}', ['--share', NETDEV, '--ipoib', '0', '--gso' if gso else '--gso=no'], idle='yield')
+            lab.rocid(space, f'r{i}', ['--share', NETDEV, '--ipoib', '0', '--gso' if gso else '--gso=no'])
             is_up(space, 'rib0')
             space.run(f'ip addr add {RIB_ADDRESS[i]}/24 dev rib0')
         ping(veth.spaces[1], RIB_ADDRESS[0])
