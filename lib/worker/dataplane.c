@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <sched.h>
 #include <time.h>
 #include <rte_cycles.h>
 #include <rte_malloc.h>
@@ -75,19 +76,35 @@ void dataplane_destroy(struct dataplane *dp)
 	rte_free(dp);
 }
 
-/* A worker that polls answers within a few microseconds, one that shares the caller's CPU only when
- * it is scheduled. */
-#define SPIN_TURNS    1000
+/* A worker that polls answers within a few microseconds, one that shares the caller's CPU as soon
+ * as the caller yields, one that slept some 50 us after it was woken. */
+#define SPIN_TURNS    100
+#define YIELD_TURNS   400
+#define YIELD_MAX_NS  100000
 #define POLL_PAUSE_NS 10000 /* and the kernel's slack, about 50 us */
+
+/* @return whether it took long. */
+static bool yield(void)
+{
+	struct timespec from, to;
+
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	sched_yield();
+	clock_gettime(CLOCK_MONOTONIC, &to);
+	return (to.tv_sec - from.tv_sec) * 1000000000 + (to.tv_nsec - from.tv_nsec) > YIELD_MAX_NS;
+}
 
 void worker_wait(unsigned *turns)
 {
 	static const struct timespec pause = {.tv_nsec = POLL_PAUSE_NS};
 
-	if ((*turns)++ < SPIN_TURNS)
+	if (*turns < SPIN_TURNS)
 		rte_pause();
-	else
+	else if (*turns >= YIELD_TURNS)
 		nanosleep(&pause, NULL);
+	else if (yield())
+		*turns = YIELD_TURNS;
+	++*turns;
 }
 
 void worker_grace(struct dataplane *dp)

@@ -4,12 +4,16 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <time.h>
 #include <unistd.h>
 #include <rte_ethdev.h>
 #include <cmocka.h>
 #include "core_command.h"
 #include "eal_test.h"
+#include "patience.h"
 #include "rig.h"
 
 struct box {
@@ -159,6 +163,41 @@ static void mailbox_poll__runs_a_command_once(void **state)
 	assert_int_equal(state_of(b), ABI_QPS_INIT);
 }
 
+static atomic_bool enough;
+
+static void *keeps_the_cpu(void *arg)
+{
+	while (!atomic_load(&enough))
+		;
+	return arg;
+}
+
+/* On a CPU that another thread keeps, the rounds that would yield are left out after one that took
+ * long. */
+static void worker_wait__sleeps_once_a_yield_took_long(void **state)
+{
+	time_t end = patience_begin();
+	unsigned turns, calls;
+	cpu_set_t old, one;
+	pthread_t t;
+
+	(void)state;
+	pthread_getaffinity_np(pthread_self(), sizeof(old), &old);
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	pthread_setaffinity_np(pthread_self(), sizeof(one), &one);
+	atomic_store(&enough, false);
+	pthread_create(&t, NULL, keeps_the_cpu, NULL); /* it inherits the CPU */
+	do
+		for (turns = 0, calls = 0; turns < 401; calls++)
+			worker_wait(&turns);
+	while (calls > 300 && !patience_over(end));
+	atomic_store(&enough, true);
+	pthread_join(t, NULL);
+	pthread_setaffinity_np(pthread_self(), sizeof(old), &old);
+	assert_in_range(calls, 101, 300);
+}
+
 #define WITH_BOX(f) cmocka_unit_test_setup_teardown(f, up, down)
 
 int main(void)
@@ -170,6 +209,7 @@ int main(void)
 		WITH_BOX(worker_call__races_with_stop),
 		WITH_BOX(worker_call__waits_without_the_cpu),
 		WITH_BOX(mailbox_poll__runs_a_command_once),
+		cmocka_unit_test(worker_wait__sleeps_once_a_yield_took_long),
 	};
 
 	eal_test_start();
