@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -16,7 +17,8 @@
 struct helper {
 	int (*work)(void *arg);
 	int result;
-	_Atomic uint32_t done; /* futex */
+	_Atomic uint32_t waits; /* the caller touches nothing any more */
+	_Atomic uint32_t done;	/* futex */
 	_Alignas(16) uint8_t arg[];
 };
 
@@ -41,10 +43,49 @@ static void *help(void *arg)
 {
 	struct helper *h = arg;
 
+	while (!atomic_load(&h->waits)) /* it may still be in pthread_create() */
+		sched_yield();
 	h->result = h->work(h->arg);
 	atomic_store(&h->done, 1);
 	syscall(SYS_futex, &h->done, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
 	return NULL;
+}
+
+/* Sets @p waits, then sleeps until @p done is set. Between the two it uses registers only: its
+ * stack is being replaced, and what it wrote there would be lost. */
+static void wait_in_registers(_Atomic uint32_t *waits, _Atomic uint32_t *done)
+{
+#ifdef __x86_64__
+	register const void *timeout __asm__("r10") = NULL;
+
+	__asm__ volatile("movl	$1, (%[waits])\n"
+			 "1:	movl	%[call], %%eax\n"
+			 "	syscall\n"
+			 "	cmpl	$0, (%[done])\n"
+			 "	je	1b\n"
+			 :
+			 : [waits] "r"(waits), [done] "D"(done), [call] "i"(SYS_futex),
+			 "S"((long)FUTEX_WAIT_PRIVATE), "d"(0l), "r"(timeout)
+			 : "rax", "rcx", "r11", "memory", "cc");
+#elif defined(__aarch64__)
+	register long op __asm__("x1") = FUTEX_WAIT_PRIVATE;
+	register long value __asm__("x2") = 0;
+	register const void *timeout __asm__("x3") = NULL;
+
+	__asm__ volatile(
+		"stlr	%w[one], [%[waits]]\n"
+		"1:	mov	x0, %[done]\n"
+		"	mov	x8, %[call]\n"
+		"	svc	0\n"
+		"	ldar	w9, [%[done]]\n"
+		"	cbz	w9, 1b\n"
+		:
+		: [waits] "r"(waits), [done] "r"(done), [one] "r"(1), [call] "i"(SYS_futex),
+		"r"(op), "r"(value), "r"(timeout)
+		: "x0", "x8", "x9", "memory", "cc");
+#else
+#error "aside.c: write this in the assembler of this CPU"
+#endif
 }
 
 int aside_start(pthread_t *t, void *stack, void *(*run)(void *arg), void *arg)
@@ -80,9 +121,8 @@ int aside(int (*work)(void *arg), void *arg, size_t size)
 	sigfillset(&all); /* a handler would run on the stack that is being copied */
 	pthread_sigmask(SIG_BLOCK, &all, &old);
 	err = aside_start(&t, p + room, help, h);
-	while (!err && !atomic_load(&h->done))
-		syscall(SYS_futex, &h->done, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 0, NULL, NULL, 0);
 	if (!err) {
+		wait_in_registers(&h->waits, &h->done);
 		pthread_join(t, NULL);
 		err = h->result;
 		memcpy(arg, h->arg, size);

@@ -20,8 +20,12 @@
 #define PRESENT	  (3ull << 62) /* in memory, or swapped out */
 #define GUARD	  (1ull << 58) /* MADV_GUARD_INSTALL; Linux 6.15 */
 
-#define PINNED	     ETXTBSY /* used only in this file */
+/* Used only in this file: pages that are pinned, and pages that the kernel has locked, because it
+ * moves or splits them. A busy machine may take a thread that does so off its CPU for seconds. */
+#define PINNED	     ETXTBSY
+#define LOCKED	     EDEADLK
 #define PIN_LOOKS    1000u
+#define LOCK_LOOKS   10000u
 #define PIN_PAUSE_NS 1000000
 
 struct job {
@@ -140,8 +144,10 @@ static int replace(struct chunk *c, struct job *j, const struct hold *h)
 	c->from = c->at;
 	if (away && any_present(c)) {
 		err = hold_take(h, away);
-		if (err == -EBUSY || err == -EAGAIN)
+		if (err == -EBUSY)
 			return -PINNED;
+		if (err == -EAGAIN)
+			return -LOCKED;
 		c->from = err ? c->at : away;
 	}
 	copy(c, j);
@@ -176,12 +182,19 @@ static int replace_once(struct chunk *c, struct job *j, struct hold *h)
 static int replace_held(struct chunk *c, struct job *j, struct hold *h)
 {
 	const struct timespec pause = {.tv_nsec = PIN_PAUSE_NS};
-	int err = -PINNED;
+	unsigned pinned = 0, locked = 0;
+	int err;
 
-	for (unsigned i = 0; i < PIN_LOOKS && err == -PINNED; i++) {
-		if (i && !advise_present(c, (uint8_t *)c->at, MADV_POPULATE_WRITE) && i > 1)
-			nanosleep(&pause, NULL);
+	for (;;) {
 		err = replace_once(c, j, h);
+		pinned += err == -PINNED;
+		locked += err == -LOCKED;
+		if ((err != -PINNED && err != -LOCKED) || pinned == PIN_LOOKS ||
+			locked == LOCK_LOOKS)
+			break;
+		if (!advise_present(c, (uint8_t *)c->at, MADV_POPULATE_WRITE) &&
+			pinned + locked > 1)
+			nanosleep(&pause, NULL);
 	}
 	if (!err && c->from != c->at)
 		raw_madvise((void *)c->from, c->len, MADV_DONTNEED);
@@ -318,6 +331,11 @@ static int explain(int err, const struct job *j, char why[ARENA_WHY_MAX])
 			"pages at %#lx are pinned, or in a huge page with one that is: the kernel "
 			"may write there later (fixed buffers of io_uring, vfio, GPUs). Register "
 			"the memory for RDMA first and then with these",
+			(unsigned long)j->s);
+	case LOCKED:
+		return refuse(why, EBUSY,
+			"the kernel keeps pages at %#lx locked: try again when the machine is less "
+			"busy",
 			(unsigned long)j->s);
 	case EOPNOTSUPP:
 		return refuse(why, EOPNOTSUPP,

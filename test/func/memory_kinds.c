@@ -415,7 +415,8 @@ static void shared_anonymous(void)
 		fill(p, 8 * PAGE, 63);
 		_exit(0);
 	}
-	waitpid(pid, &status, 0);
+	if (waitpid(pid, &status, 0) != pid || status)
+		errx(1, "%s: the child ends with %#x", row, status);
 	peer_reads(e, mr, p, 8 * PAGE);
 	check(p, 8 * PAGE, 63);
 	dereg(mr);
@@ -448,6 +449,8 @@ static void huge_pages(void)
 	uint8_t *p = mmap(NULL, 6 * MB, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
 	struct roci_mr *a, *b;
+	int status;
+	pid_t pid;
 
 	if (p == MAP_FAILED) {
 		printf("  (no huge pages: not tried)\n");
@@ -465,11 +468,13 @@ static void huge_pages(void)
 	both_ways(e, a, p + MB, 2 * MB + 5, 73);
 	dereg(a);
 	dereg(b);
-	if (!fork()) {
+	pid = fork();
+	if (!pid) {
 		fill(p, 6 * MB, 75);
 		_exit(0);
 	}
-	wait(NULL);
+	if (waitpid(pid, &status, 0) != pid || status)
+		errx(1, "%s: the child ends with %#x", row, status);
 	check(p + MB, 2 * MB + 5, 74);
 	munmap(p, 6 * MB);
 }

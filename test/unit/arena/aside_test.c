@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "aside.h"
+
+static atomic_bool returned; /* from pthread_create() */
+
+int __real_pthread_create(
+	pthread_t *t, const pthread_attr_t *attr, void *(*run)(void *arg), void *arg);
+int __wrap_pthread_create(
+	pthread_t *t, const pthread_attr_t *attr, void *(*run)(void *arg), void *arg);
+
+/* As on a busy machine: the new thread runs first. */
+int __wrap_pthread_create(
+	pthread_t *t, const pthread_attr_t *attr, void *(*run)(void *arg), void *arg)
+{
+	int err = __real_pthread_create(t, attr, run, arg);
+
+	usleep(50000);
+	atomic_store(&returned, true);
+	return err;
+}
+
+struct look {
+	int value;
+	bool returned;
+};
+
+static int look(void *arg)
+{
+	struct look *l = arg;
+
+	l->value++;
+	l->returned = atomic_load(&returned);
+	return -l->value;
+}
+
+static void aside__begins_when_the_caller_waits(void **state)
+{
+	(void)state;
+	for (int i = 1; i < 4; i++) {
+		struct look l = {.value = i};
+
+		atomic_store(&returned, false);
+		assert_int_equal(aside(look, &l, sizeof(l)), -(i + 1));
+		assert_int_equal(l.value, i + 1);
+		assert_true(l.returned);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(aside__begins_when_the_caller_waits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Pages that the kernel has locked for a while, or for good. */
+#include <errno.h>
+#include <linux/userfaultfd.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include "fixture.h"
+#include "hold.h"
+
+#ifndef UFFDIO_MOVE
+#define UFFDIO_MOVE _IOWR(UFFDIO, 0x05, char[40])
+#endif
+/* Attempts to move a page. */
+#define A_WHILE	   150000u
+#define FOR_LONGER 1500000u
+
+static unsigned moves, until;
+
+int __real_ioctl(int fd, unsigned long request, void *arg);
+int __wrap_ioctl(int fd, unsigned long request, void *arg);
+
+int __wrap_ioctl(int fd, unsigned long request, void *arg)
+{
+	if (request != UFFDIO_MOVE || moves++ >= until)
+		return __real_ioctl(fd, request, arg);
+	errno = EAGAIN;
+	return -1;
+}
+
+static uint8_t *locked_until(unsigned attempts)
+{
+	uint8_t *p = anon(MB);
+
+	memset(p, 5, MB);
+	moves = 0;
+	until = attempts;
+	return p;
+}
+
+static void arena_take__waits_for_locked_pages(void **state)
+{
+	uint8_t *p = locked_until(A_WHILE);
+	struct arena_hold *h = take(p, MB);
+
+	(void)state;
+	same(h, p, MB);
+	if (!moves)
+		skip(); /* this kernel cannot move pages */
+	assert_true(moves > A_WHILE);
+	for (size_t i = 0; i < MB; i++)
+		assert_int_equal(p[i], 5);
+	arena_release(h);
+	munmap(p, MB);
+}
+
+static void arena_take__does_not_wait_forever(void **state)
+{
+	uint8_t *p = locked_until(FOR_LONGER);
+	int err = refusal(p, MB, true);
+
+	(void)state;
+	if (!moves)
+		skip(); /* this kernel cannot move pages */
+	assert_int_equal(err, EBUSY);
+	assert_non_null(strstr(why, "locked"));
+	for (size_t i = 0; i < MB; i++)
+		assert_int_equal(p[i], 5);
+	munmap(p, MB);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(arena_take__waits_for_locked_pages),
+		cmocka_unit_test(arena_take__does_not_wait_forever),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
