@@ -75,5 +75,7 @@ int main(void)
 		cmocka_unit_test(arena_take__does_not_wait_forever),
 	};
 
+	if (getenv("MESON_EXE_WRAPPER"))
+		return 77; /* an emulator's addresses are not the kernel's */
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
