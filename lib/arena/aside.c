@@ -17,8 +17,7 @@
 struct helper {
 	int (*work)(void *arg);
 	int result;
-	_Atomic uint32_t waits; /* the caller touches nothing any more */
-	_Atomic uint32_t done;	/* futex */
+	_Atomic uint32_t done; /* futex */
 	_Alignas(16) uint8_t arg[];
 };
 
@@ -39,11 +38,18 @@ bool is_own(uintptr_t s, uintptr_t e)
 	return (s < own[0].e && own[0].s < e) || (s < own[1].e && own[1].s < e);
 }
 
+/* @return how many threads sleep on @p futex, which is 0: it requeues one of them to where it is.
+ */
+static long waiters(_Atomic uint32_t *futex)
+{
+	return syscall(SYS_futex, futex, FUTEX_CMP_REQUEUE_PRIVATE, 0, 1l, futex, 0);
+}
+
 static void *help(void *arg)
 {
 	struct helper *h = arg;
 
-	while (!atomic_load(&h->waits)) /* it may still be in pthread_create() */
+	while (waiters(&h->done) == 0) /* it may still be in pthread_create() */
 		sched_yield();
 	h->result = h->work(h->arg);
 	atomic_store(&h->done, 1);
@@ -51,21 +57,20 @@ static void *help(void *arg)
 	return NULL;
 }
 
-/* Sets @p waits, then sleeps until @p done is set. Between the two it uses registers only: its
- * stack is being replaced, and what it wrote there would be lost. */
-static void wait_in_registers(_Atomic uint32_t *waits, _Atomic uint32_t *done)
+/* Sleeps until @p done is set. It uses registers only: should the kernel wake it early, its stack
+ * is still being replaced, and what it wrote there would be lost. */
+static void wait_in_registers(_Atomic uint32_t *done)
 {
 #ifdef __x86_64__
 	register const void *timeout __asm__("r10") = NULL;
 
-	__asm__ volatile("movl	$1, (%[waits])\n"
-			 "1:	movl	%[call], %%eax\n"
+	__asm__ volatile("1:	movl	%[call], %%eax\n"
 			 "	syscall\n"
 			 "	cmpl	$0, (%[done])\n"
 			 "	je	1b\n"
 			 :
-			 : [waits] "r"(waits), [done] "D"(done), [call] "i"(SYS_futex),
-			 "S"((long)FUTEX_WAIT_PRIVATE), "d"(0l), "r"(timeout)
+			 : [done] "D"(done), [call] "i"(SYS_futex), "S"((long)FUTEX_WAIT_PRIVATE),
+			 "d"(0l), "r"(timeout)
 			 : "rax", "rcx", "r11", "memory", "cc");
 #elif defined(__aarch64__)
 	register long op __asm__("x1") = FUTEX_WAIT_PRIVATE;
@@ -73,19 +78,26 @@ static void wait_in_registers(_Atomic uint32_t *waits, _Atomic uint32_t *done)
 	register const void *timeout __asm__("x3") = NULL;
 
 	__asm__ volatile(
-		"stlr	%w[one], [%[waits]]\n"
 		"1:	mov	x0, %[done]\n"
 		"	mov	x8, %[call]\n"
 		"	svc	0\n"
 		"	ldar	w9, [%[done]]\n"
 		"	cbz	w9, 1b\n"
 		:
-		: [waits] "r"(waits), [done] "r"(done), [one] "r"(1), [call] "i"(SYS_futex),
-		"r"(op), "r"(value), "r"(timeout)
+		: [done] "r"(done), [call] "i"(SYS_futex), "r"(op), "r"(value), "r"(timeout)
 		: "x0", "x8", "x9", "memory", "cc");
 #else
 #error "aside.c: write this in the assembler of this CPU"
 #endif
+}
+
+/* The signals that libc keeps for itself, too, which pthread_sigmask() leaves out: setuid() in
+ * another thread sends one. */
+static void block_everything(void)
+{
+	static const uint64_t every = ~0ull;
+
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &every, NULL, sizeof(every));
 }
 
 int aside_start(pthread_t *t, void *stack, void *(*run)(void *arg), void *arg)
@@ -122,7 +134,9 @@ int aside(int (*work)(void *arg), void *arg, size_t size)
 	pthread_sigmask(SIG_BLOCK, &all, &old);
 	err = aside_start(&t, p + room, help, h);
 	if (!err) {
-		wait_in_registers(&h->waits, &h->done);
+		block_everything();
+		wait_in_registers(&h->done);
+		pthread_sigmask(SIG_SETMASK, &all, NULL); /* join may wait for setuid() elsewhere */
 		pthread_join(t, NULL);
 		err = h->result;
 		memcpy(arg, h->arg, size);

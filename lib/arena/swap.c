@@ -20,12 +20,13 @@
 #define PRESENT	  (3ull << 62) /* in memory, or swapped out */
 #define GUARD	  (1ull << 58) /* MADV_GUARD_INSTALL; Linux 6.15 */
 
-/* Used only in this file: pages that are pinned, and pages that the kernel has locked, because it
- * moves or splits them. A busy machine may take a thread that does so off its CPU for seconds. */
+/* Used only in this file: pages that are pinned, and a huge page that cannot be split, because one
+ * of its pages is pinned or the kernel has locked it. A busy machine may take a thread that locked
+ * it off its CPU for seconds. */
 #define PINNED	     ETXTBSY
-#define LOCKED	     EDEADLK
+#define WHOLE	     EDEADLK
 #define PIN_LOOKS    1000u
-#define LOCK_LOOKS   10000u
+#define WHOLE_LOOKS  5000u
 #define PIN_PAUSE_NS 1000000
 
 struct job {
@@ -147,7 +148,7 @@ static int replace(struct chunk *c, struct job *j, const struct hold *h)
 		if (err == -EBUSY)
 			return -PINNED;
 		if (err == -EAGAIN)
-			return -LOCKED;
+			return -WHOLE;
 		c->from = err ? c->at : away;
 	}
 	copy(c, j);
@@ -182,18 +183,18 @@ static int replace_once(struct chunk *c, struct job *j, struct hold *h)
 static int replace_held(struct chunk *c, struct job *j, struct hold *h)
 {
 	const struct timespec pause = {.tv_nsec = PIN_PAUSE_NS};
-	unsigned pinned = 0, locked = 0;
+	unsigned pinned = 0, whole = 0;
 	int err;
 
 	for (;;) {
 		err = replace_once(c, j, h);
 		pinned += err == -PINNED;
-		locked += err == -LOCKED;
-		if ((err != -PINNED && err != -LOCKED) || pinned == PIN_LOOKS ||
-			locked == LOCK_LOOKS)
+		whole += err == -WHOLE;
+		if ((err != -PINNED && err != -WHOLE) || pinned == PIN_LOOKS ||
+			whole == WHOLE_LOOKS)
 			break;
-		if (!advise_present(c, (uint8_t *)c->at, MADV_POPULATE_WRITE) &&
-			pinned + locked > 1)
+		advise_present(c, (uint8_t *)c->at, MADV_POPULATE_WRITE);
+		if (pinned + whole > 1)
 			nanosleep(&pause, NULL);
 	}
 	if (!err && c->from != c->at)
@@ -327,15 +328,11 @@ static int explain(int err, const struct job *j, char why[ARENA_WHY_MAX])
 			"starts, or use memory of malloc() or roci_alloc_mem()",
 			(unsigned long)j->s);
 	case PINNED:
+	case WHOLE:
 		return refuse(why, EBUSY,
 			"pages at %#lx are pinned, or in a huge page with one that is: the kernel "
 			"may write there later (fixed buffers of io_uring, vfio, GPUs). Register "
 			"the memory for RDMA first and then with these",
-			(unsigned long)j->s);
-	case LOCKED:
-		return refuse(why, EBUSY,
-			"the kernel keeps pages at %#lx locked: try again when the machine is less "
-			"busy",
 			(unsigned long)j->s);
 	case EOPNOTSUPP:
 		return refuse(why, EOPNOTSUPP,

@@ -76,7 +76,7 @@ void dataplane_destroy(struct dataplane *dp)
 	rte_free(dp);
 }
 
-/* A worker that polls answers within a few microseconds, one that shares the caller's CPU as soon
+/* A worker that polls answers within about a microsecond, one that shares the caller's CPU as soon
  * as the caller yields, one that slept some 50 us after it was woken. */
 #define SPIN_TURNS    100
 #define YIELD_TURNS   400

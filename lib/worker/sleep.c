@@ -20,10 +20,12 @@
 #define SPIN_NS	 50000u
 #define YIELD_NS 100000u
 
-/* On a CPU of its own sched_yield() returns sooner. Where another thread has run meanwhile, that
- * one may be the program whose work is awaited, so this many further rounds without work yield at
- * once. */
+/* On a CPU of its own sched_yield() returns sooner than the first. Where another thread has run
+ * meanwhile, that one may be the program whose work is awaited, so this many further rounds without
+ * work yield at once; but not if it kept the CPU for longer than the second: that one computes, and
+ * would take a time slice in each round. */
 #define ALONE_NS      800u
+#define COMPUTES_NS   100000u
 #define SHARED_ROUNDS 64u
 
 /* With a port or an application that cannot wake the worker, it sleeps for an eighth of its idle
@@ -298,10 +300,13 @@ void sleeper_leave(struct worker *w)
 static void yield(struct worker *w)
 {
 	struct sleeper *s = &w->sleeper;
-	uint64_t begun = clock_at(&w->clock, rte_rdtsc());
+	uint64_t begun = clock_at(&w->clock, rte_rdtsc()), took;
 
 	sched_yield();
-	if (clock_at(&w->clock, rte_rdtsc()) - begun > ALONE_NS)
+	took = clock_at(&w->clock, rte_rdtsc()) - begun;
+	if (took > COMPUTES_NS)
+		s->shared = 0;
+	else if (took > ALONE_NS)
 		s->shared = SHARED_ROUNDS;
 	else if (s->shared)
 		s->shared--;

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <inttypes.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "aside.h"
@@ -54,10 +58,39 @@ static void aside__begins_when_the_caller_waits(void **state)
 	}
 }
 
+static int blocked(void *arg)
+{
+	char path[64], line[128];
+	uint64_t mask = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/status", *(pid_t *)arg);
+	f = fopen(path, "r");
+	while (f && fgets(line, sizeof(line), f))
+		sscanf(line, "SigBlk: %" SCNx64, &mask);
+	if (f)
+		fclose(f);
+	/* no thread can block these two */
+	return (mask | 1ull << (SIGKILL - 1) | 1ull << (SIGSTOP - 1)) == UINT64_MAX;
+}
+
+static void aside__blocks_all_signals(void **state)
+{
+	pid_t own = (pid_t)syscall(SYS_gettid);
+	uint64_t before = 0, after = 0;
+
+	(void)state;
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &before, sizeof(before));
+	assert_int_equal(aside(blocked, &own, sizeof(own)), 1);
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &after, sizeof(after));
+	assert_int_equal(after, before);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(aside__begins_when_the_caller_waits),
+		cmocka_unit_test(aside__blocks_all_signals),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -193,43 +193,69 @@ static void sleeper_rest__stays_up_for_what_is_left(void **state)
 
 static atomic_bool enough;
 
-static void *keeps_the_cpu(void *arg)
+static void *computes(void *arg)
 {
 	while (!atomic_load(&enough))
 		;
 	return arg;
 }
 
-/* Step by step: a yield that another thread used, and the next round without work yields at once.
- */
-static void sleeper_rest__yields_a_shared_cpu(void **state)
+static void *polls(void *arg)
+{
+	while (!atomic_load(&enough)) {
+		for (uint64_t end = now_ns() + 5000; now_ns() < end;)
+			;
+		sched_yield();
+	}
+	return arg;
+}
+
+/* Rests until the worker's `shared` is @p value, beside a thread on the same CPU.  @return what it
+ * was at the end */
+static uint32_t rest_beside(void *(*run)(void *arg), uint32_t value)
 {
 	cpu_set_t old, one;
 	pthread_t t;
 
-	rig_up_idle(&r, 1, IDLE_ADAPTIVE);
-	rig_qp_up(&r, &a, 5, 0);
 	pthread_getaffinity_np(pthread_self(), sizeof(old), &old);
 	CPU_ZERO(&one);
 	CPU_SET(sched_getcpu(), &one);
 	pthread_setaffinity_np(pthread_self(), sizeof(one), &one);
 	atomic_store(&enough, false);
-	pthread_create(&t, NULL, keeps_the_cpu, NULL); /* it inherits the CPU */
+	pthread_create(&t, NULL, run, NULL); /* it inherits the CPU */
 	a.w->now = a.w->sleeper.busy_at + 60000;
-	for (time_t end = patience_begin(); !a.w->sleeper.shared && !patience_over(end);)
+	for (time_t end = patience_begin(); a.w->sleeper.shared != value && !patience_over(end);)
 		sleeper_rest(a.w, false);
-	assert_int_equal(a.w->sleeper.shared, 64);
-	a.w->now = a.w->sleeper.busy_at;
-	a.w->sleeper.shared = 0;
-	sleeper_rest(a.w, false);
-	assert_int_equal(a.w->sleeper.shared, 0); /* it spins */
 	atomic_store(&enough, true);
 	pthread_join(t, NULL);
 	pthread_setaffinity_np(pthread_self(), sizeof(old), &old);
+	a.w->now = a.w->sleeper.busy_at;
+	return a.w->sleeper.shared;
+}
+
+/* Step by step: a yield that another thread used, and the next round without work yields at once.
+ */
+static void sleeper_rest__yields_a_shared_cpu(void **state)
+{
+	rig_up_idle(&r, 1, IDLE_ADAPTIVE);
+	rig_qp_up(&r, &a, 5, 0);
+	assert_int_equal(rest_beside(polls, 64), 64);
 	a.w->sleeper.shared = 7;
 	sleeper_rest(a.w, false);
-	assert_int_not_equal(
-		a.w->sleeper.shared, 7); /* 6, or, if somebody used this one, too, 64 */
+	assert_int_not_equal(a.w->sleeper.shared, 7); /* 6, or, if somebody used it, 64 or 0 */
+	a.w->sleeper.shared = 0;
+	sleeper_rest(a.w, false);
+	assert_int_equal(a.w->sleeper.shared, 0); /* it spins */
+	rig_qp_down(&r, &a, 5);
+	rig_down(&r);
+}
+
+static void sleeper_rest__does_not_yield_to_a_computation(void **state)
+{
+	rig_up_idle(&r, 1, IDLE_ADAPTIVE);
+	rig_qp_up(&r, &a, 5, 0);
+	a.w->sleeper.shared = 64;
+	assert_int_equal(rest_beside(computes, 0), 0);
 	rig_qp_down(&r, &a, 5);
 	rig_down(&r);
 }
@@ -429,6 +455,7 @@ int main(void)
 		cmocka_unit_test(sleeper_rest__looks_once_more),
 		cmocka_unit_test(sleeper_rest__stays_up_for_what_is_left),
 		cmocka_unit_test(sleeper_rest__yields_a_shared_cpu),
+		cmocka_unit_test(sleeper_rest__does_not_yield_to_a_computation),
 		cmocka_unit_test(sleeper_rest__no_bell_is_lost),
 		cmocka_unit_test(sleeper_rest__no_frame_between_workers_is_lost),
 		cmocka_unit_test(sleeper_rest__no_command_is_lost),
