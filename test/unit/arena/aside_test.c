@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -80,6 +81,8 @@ static void aside__blocks_all_signals(void **state)
 	uint64_t before = 0, after = 0;
 
 	(void)state;
+	if (getenv("MESON_EXE_WRAPPER"))
+		skip(); /* an emulator has a signal mask of its own */
 	syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &before, sizeof(before));
 	assert_int_equal(aside(blocked, &own, sizeof(own)), 1);
 	syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &after, sizeof(after));
