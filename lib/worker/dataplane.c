@@ -80,18 +80,16 @@ void dataplane_destroy(struct dataplane *dp)
  * as the caller yields, one that slept some 50 us after it was woken. */
 #define SPIN_TURNS    100
 #define YIELD_TURNS   400
-#define YIELD_MAX_NS  100000
 #define POLL_PAUSE_NS 10000 /* and the kernel's slack, about 50 us */
 
-/* @return whether it took long. */
-static bool yield(void)
+static bool yield_took_long(void)
 {
 	struct timespec from, to;
 
 	clock_gettime(CLOCK_MONOTONIC, &from);
 	sched_yield();
 	clock_gettime(CLOCK_MONOTONIC, &to);
-	return (to.tv_sec - from.tv_sec) * 1000000000 + (to.tv_nsec - from.tv_nsec) > YIELD_MAX_NS;
+	return (to.tv_sec - from.tv_sec) * 1000000000 + (to.tv_nsec - from.tv_nsec) > YIELD_LONG_NS;
 }
 
 void worker_wait(unsigned *turns)
@@ -102,7 +100,7 @@ void worker_wait(unsigned *turns)
 		rte_pause();
 	else if (*turns >= YIELD_TURNS)
 		nanosleep(&pause, NULL);
-	else if (yield())
+	else if (yield_took_long())
 		*turns = YIELD_TURNS;
 	++*turns;
 }

@@ -20,12 +20,11 @@
 #define SPIN_NS	 50000u
 #define YIELD_NS 100000u
 
-/* On a CPU of its own sched_yield() returns sooner than the first. Where another thread has run
- * meanwhile, that one may be the program whose work is awaited, so this many further rounds without
- * work yield at once; but not if it kept the CPU for longer than the second: that one computes, and
- * would take a time slice in each round. */
-#define ALONE_NS      800u
-#define COMPUTES_NS   100000u
+/* On a CPU of its own sched_yield() returns sooner (0.5 us; over 3 if another thread runs and
+ * yields, too). That thread may be the program whose work is awaited, so this many further rounds
+ * without work yield at once; but not beside one that computes (YIELD_LONG_NS), which would take a
+ * time slice in each round. */
+#define ALONE_NS      1000u
 #define SHARED_ROUNDS 64u
 
 /* With a port or an application that cannot wake the worker, it sleeps for an eighth of its idle
@@ -304,7 +303,7 @@ static void yield(struct worker *w)
 
 	sched_yield();
 	took = clock_at(&w->clock, rte_rdtsc()) - begun;
-	if (took > COMPUTES_NS)
+	if (took > YIELD_LONG_NS)
 		s->shared = 0;
 	else if (took > ALONE_NS)
 		s->shared = SHARED_ROUNDS;

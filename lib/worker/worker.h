@@ -168,10 +168,10 @@ void worker_wake(struct worker *w);
 #define WORKER_SLICE_MAX_NS 2000000u
 
 /**
- * Passes the time of a thread that waits for a worker: it spins briefly, yields for some tens of
- * microseconds, then sleeps for some tens each time. After a yield that took long it only sleeps:
- * on a busy machine sched_yield() spends the thread's share of the CPU on waiting, and the thread
- * is then not scheduled for seconds when it could continue.
+ * Passes the time of a thread that waits for a worker: it spins briefly, yields some hundreds of
+ * times, then sleeps for some tens of microseconds each time. After a yield that took long it only
+ * sleeps: on a busy machine sched_yield() spends the thread's share of the CPU on waiting, and the
+ * thread is then not scheduled for seconds when it could continue.
  * @param turns  0 at first; counts
  */
 void worker_wait(unsigned *turns);

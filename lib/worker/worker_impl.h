@@ -58,6 +58,9 @@ struct mailbox {
 	uint32_t waited; /* rounds that the command has waited for a quiet moment; the worker */
 } CACHE_ALIGNED;
 
+/** A yield of this length gave the CPU to a thread that keeps it for a time slice. */
+#define YIELD_LONG_NS 100000u
+
 /**
  * How an idle worker sleeps; sleep.c, which has all system calls of the poll loop.
  *

@@ -4,13 +4,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <errno.h>
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
 #include <time.h>
 #include <unistd.h>
 #include <rte_ethdev.h>
 #include <cmocka.h>
+#include "beside.h"
 #include "core_command.h"
 #include "eal_test.h"
 #include "patience.h"
@@ -163,38 +161,20 @@ static void mailbox_poll__runs_a_command_once(void **state)
 	assert_int_equal(state_of(b), ABI_QPS_INIT);
 }
 
-static atomic_bool enough;
-
-static void *keeps_the_cpu(void *arg)
-{
-	while (!atomic_load(&enough))
-		;
-	return arg;
-}
-
 /* On a CPU that another thread keeps, the rounds that would yield are left out after one that took
  * long. */
 static void worker_wait__sleeps_once_a_yield_took_long(void **state)
 {
 	time_t end = patience_begin();
 	unsigned turns, calls;
-	cpu_set_t old, one;
-	pthread_t t;
 
 	(void)state;
-	pthread_getaffinity_np(pthread_self(), sizeof(old), &old);
-	CPU_ZERO(&one);
-	CPU_SET(sched_getcpu(), &one);
-	pthread_setaffinity_np(pthread_self(), sizeof(one), &one);
-	atomic_store(&enough, false);
-	pthread_create(&t, NULL, keeps_the_cpu, NULL); /* it inherits the CPU */
+	beside_begin(computes);
 	do
 		for (turns = 0, calls = 0; turns < 401; calls++)
 			worker_wait(&turns);
 	while (calls > 300 && !patience_over(end));
-	atomic_store(&enough, true);
-	pthread_join(t, NULL);
-	pthread_setaffinity_np(pthread_self(), sizeof(old), &old);
+	beside_end();
 	assert_in_range(calls, 101, 300);
 }
 

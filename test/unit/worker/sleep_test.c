@@ -10,13 +10,13 @@
 #include <stdint.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "beside.h"
 #include "core_command.h"
 #include "eal_test.h"
 #include "linkemu.h"
@@ -191,18 +191,9 @@ static void sleeper_rest__stays_up_for_what_is_left(void **state)
 	rig_down(&r);
 }
 
-static atomic_bool enough;
-
-static void *computes(void *arg)
-{
-	while (!atomic_load(&enough))
-		;
-	return arg;
-}
-
 static void *polls(void *arg)
 {
-	while (!atomic_load(&enough)) {
+	while (!atomic_load(&beside.enough)) {
 		for (uint64_t end = now_ns() + 5000; now_ns() < end;)
 			;
 		sched_yield();
@@ -214,21 +205,11 @@ static void *polls(void *arg)
  * was at the end */
 static uint32_t rest_beside(void *(*run)(void *arg), uint32_t value)
 {
-	cpu_set_t old, one;
-	pthread_t t;
-
-	pthread_getaffinity_np(pthread_self(), sizeof(old), &old);
-	CPU_ZERO(&one);
-	CPU_SET(sched_getcpu(), &one);
-	pthread_setaffinity_np(pthread_self(), sizeof(one), &one);
-	atomic_store(&enough, false);
-	pthread_create(&t, NULL, run, NULL); /* it inherits the CPU */
+	beside_begin(run);
 	a.w->now = a.w->sleeper.busy_at + 60000;
 	for (time_t end = patience_begin(); a.w->sleeper.shared != value && !patience_over(end);)
 		sleeper_rest(a.w, false);
-	atomic_store(&enough, true);
-	pthread_join(t, NULL);
-	pthread_setaffinity_np(pthread_self(), sizeof(old), &old);
+	beside_end();
 	a.w->now = a.w->sleeper.busy_at;
 	return a.w->sleeper.shared;
 }
