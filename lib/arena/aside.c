@@ -39,7 +39,7 @@ bool is_own(uintptr_t s, uintptr_t e)
 }
 
 /* @return how many threads sleep on @p futex, which is 0: it requeues one of them to where it is.
- */
+ * Negative where a filter forbids that; then nothing can be known. */
 static long waiters(_Atomic uint32_t *futex)
 {
 	return syscall(SYS_futex, futex, FUTEX_CMP_REQUEUE_PRIVATE, 0, 1l, futex, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A huge page that the kernel cannot split for a while, or for good: it has it locked, or somebody
+/* A huge page that cannot be split for a while, or for good: the kernel has locked it, or somebody
  * has pinned it. */
 #include <errno.h>
 #include <linux/userfaultfd.h>
@@ -8,9 +8,7 @@
 #include "fixture.h"
 #include "hold.h"
 
-#ifndef UFFDIO_MOVE
-#define UFFDIO_MOVE _IOWR(UFFDIO, 0x05, char[40])
-#endif
+#define MOVE 0x05 /* UFFDIO_MOVE; not in headers before Linux 6.8 */
 /* Attempts to move a page. */
 #define A_WHILE	   150000u
 #define FOR_LONGER 750000u
@@ -22,7 +20,9 @@ int __wrap_ioctl(int fd, unsigned long request, void *arg);
 
 int __wrap_ioctl(int fd, unsigned long request, void *arg)
 {
-	if (request != UFFDIO_MOVE || moves++ >= until)
+	bool move = _IOC_TYPE(request) == UFFDIO && _IOC_NR(request) == MOVE;
+
+	if (!move || moves++ >= until)
 		return __real_ioctl(fd, request, arg);
 	errno = EAGAIN;
 	return -1;
