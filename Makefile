@@ -24,7 +24,7 @@ demo:
 	@app/demo/demo $(BUILD) $(if $(JSON),--json)
 
 # Speed, compared with this machine's floor and with alternatives; a report with plots in
-# $(BUILD)/bench. QUICK=1: under two minutes; BASE=report.json: compare with an older one;
+# $(BUILD)/bench. QUICK=1: a few minutes; BASE=report.json: compare with an older one;
 # PARTS=path,link: only those. The binaries are those that `meson install` would install.
 bench: packages-bench $(BUILD)/with-tests
 	ninja -C $(BUILD) bench-programs
