@@ -308,7 +308,10 @@ unsigned netport_refresh(struct netport *p, struct rtnl *nl, const struct gid_ta
 	what = (unsigned)found | netport_share(p);
 	if (p->gids.changed) {
 		*old = gids_publish(&p->gids, p->shared);
-		what |= NETPORT_GIDS_CHANGED;
+		if (p->gids.changed) /* memory is short: programs hear of it once workers know it */
+			p->stale = true;
+		else
+			what |= NETPORT_GIDS_CHANGED;
 	}
 	return what | take_state(p);
 }

@@ -39,6 +39,16 @@ int __wrap_rtnl_vlans(struct rtnl *r, uint32_t parent, struct rtnl_vlan *list, u
 	return vlans;
 }
 
+static bool memory_is_short; /* for a table of GIDs */
+
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+
+void *__wrap_malloc(size_t size)
+{
+	return memory_is_short && size == sizeof(struct gid_table) ? NULL : __real_malloc(size);
+}
+
 static int setup(void **state)
 {
 	assert_int_equal(rtnl_open(&nl), 0);
@@ -107,6 +117,25 @@ static void netport_refresh__addresses_come_and_go(void **state)
 	assert_true(refresh() & NETPORT_GIDS_CHANGED);
 	assert_int_equal(find4(extra4), -1);
 	assert_int_equal(find4(ours4), 1);
+}
+
+/* Programs hear of no GID that workers do not have; the port is read again soon. */
+static void netport_refresh__memory_is_short(void **state)
+{
+	struct ctl_port cfg = {0};
+
+	init(&cfg);
+	refresh();
+	netns_run("ip addr add 10.9.0.3/24 dev " NETNS_OURS);
+	memory_is_short = true;
+	assert_int_equal(refresh() & NETPORT_GIDS_CHANGED, 0);
+	memory_is_short = false;
+	assert_true(p.stale);
+	assert_int_equal(find4(extra4), -1);
+	assert_true(refresh() & NETPORT_GIDS_CHANGED);
+	assert_false(p.stale);
+	assert_true(find4(extra4) > 1);
+	netns_run("ip addr del 10.9.0.3/24 dev " NETNS_OURS);
 }
 
 static void netport_refresh__mtu_and_its_limit(void **state)
@@ -312,6 +341,7 @@ int main(void)
 			netport_refresh__addresses_come_and_go, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			netport_refresh__mtu_and_its_limit, setup, teardown),
+		cmocka_unit_test_setup_teardown(netport_refresh__memory_is_short, setup, teardown),
 		cmocka_unit_test_setup_teardown(netport_refresh__link_down_and_up, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			netport_set_down__whatever_the_link_says, setup, teardown),
