@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Handles changes of the kernel's network and of devices, in this order. */
+/* Handles changes of the kernel's network and of devices: see refresh_port(). */
 #include "news.h"
 #include <rte_common.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #include "verbs/group.h"
 #include "worker.h"
 
-/* --- 1. read the current state ----------------------------------------------------------- */
+/* --- the port's device --------------------------------------------------------------- */
 
 /* A port without its device is down, even if its netdev is up.  @return NETPORT_WENT_* or 0. */
 static unsigned read_device(struct ctl *ctl, uint32_t i)
@@ -27,7 +27,7 @@ static unsigned read_device(struct ctl *ctl, uint32_t i)
 	return net_take_use(ctl->net, i);
 }
 
-/* --- 2. notify the owner of the port's device -------------------------------------------- */
+/* --- the owner of the port's device ------------------------------------------------------ */
 
 static void tell_owner(struct ctl *ctl, uint32_t i, unsigned what)
 {
@@ -55,7 +55,7 @@ static unsigned with_device(struct ctl *ctl, uint32_t i, unsigned what)
 	return device && (what & went) ? what & ~went : what | device;
 }
 
-/* --- 3. announce addresses to the link ---------------------------------------------------- */
+/* --- addresses, announced to the link ---------------------------------------------------- */
 
 static void announce(struct ctl *ctl, uint32_t i, const struct gid_table *before)
 {
@@ -66,8 +66,10 @@ static void announce(struct ctl *ctl, uint32_t i, const struct gid_table *before
 	free((void *)before);
 }
 
-/* --- 4. update destinations and groups, 5. notify programs --------------------------------- */
+/* --- the order of it all ---------------------------------------------------------------- */
 
+/* Reads the netdev, notifies the device's owner, reads the device, announces addresses, updates
+ * what depends on them, and tells programs last. */
 static void refresh_port(struct ctl *ctl, uint32_t i)
 {
 	const struct gid_table *before;

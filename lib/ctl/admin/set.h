@@ -13,11 +13,13 @@
 int admin_set_window(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX]);
 
 /** `set qp QPN window PACKETS`: for an existing QP. */
+int admin_set_qp_window(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX]);
+
+/** `set qp QPN rate RATE` */
 int admin_set_qp_rate(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX]);
 
 /** `set qp QPN cc CHOICE`: its congestion control, in place of its port's. */
 int admin_set_qp_cc(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX]);
-int admin_set_qp_window(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX]);
 
 /** `set migrate ON|OFF` */
 int admin_set_migrate(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX]);

@@ -340,7 +340,10 @@ int telemetry_open(struct ctl *ctl, char why[ABI_SENTENCE_MAX])
 		.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), .ready = questions_ready};
 	err = state.watch.fd < 0 ? -errno : loop_watch(ctl->loop, &state.watch);
 	if (err)
-		return refuse(why, err, "rocid cannot serve telemetry: %s", strerror(-err));
+		return refuse(why, err,
+			"rocid cannot serve telemetry (%s): raise its limit of open files (ulimit "
+			"-n), or use --no-telemetry",
+			strerror(-err));
 	pthread_mutex_lock(&state.lock);
 	state.ctl = ctl;
 	pthread_mutex_unlock(&state.lock);

@@ -32,7 +32,8 @@ int addr_check(const struct abi_cm_addr *a, int mapped_err, char why[ABI_SENTENC
 			why, -EINVAL, "an address of family 4 must have the form ::ffff:a.b.c.d");
 	if (a->family == 6 && is_mapped)
 		return refuse(why, mapped_err,
-			"no port has an IPv4 address within IPv6: give it as an IPv4 address");
+			"no port has an IPv6 address of the form ::ffff:a.b.c.d: give a.b.c.d as "
+			"an IPv4 address");
 	return 0;
 }
 

@@ -347,6 +347,7 @@ static _Atomic(struct qp *) *slot_of(struct qp_table *table, const struct qp_obj
 	return port ? &table->gsi[port - 1] : &table->slot[QPN_SLOT(o->qpn)];
 }
 
+/* No command tells the worker: it finds the QP by its doorbell and by packets' QPN. */
 static void publish(struct session *s, struct qp_obj *o)
 {
 	struct dataplane *dp = s->ctl->dp;
