@@ -14,6 +14,13 @@ double bench_ns(void)
 	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
+void bench_settle(void)
+{
+	const struct timespec pause = {.tv_nsec = 50000000};
+
+	nanosleep(&pause, NULL);
+}
+
 void bench_die(const char *format, ...)
 {
 	va_list ap;

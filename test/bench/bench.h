@@ -25,6 +25,10 @@ double lowest(const struct samples *s);
 /** @return nanoseconds of the monotonic clock. */
 double bench_ns(void);
 
+/** Sleeps for 50 ms. For 20 ms after an event, such as a new connection, rocid's notifier beside
+ *  polling workers looks for the next one every 50 us, perhaps on the CPU that measures. */
+void bench_settle(void);
+
 /** Ends the program with a sentence. */
 __attribute__((noreturn, format(printf, 1, 2))) void bench_die(const char *format, ...);
 

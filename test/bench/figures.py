@@ -4,7 +4,7 @@ the better one, and how to find some."""
 import statistics
 
 # Fields that say what was measured; all others say what came out.
-KEY = ('bench', 'who', 'what', 'op', 'size', 'qps', 'memory', 'list', 'signal', 'threads', 'unit')
+KEY = ('bench', 'who', 'what', 'op', 'size', 'qps', 'memory', 'list', 'signal', 'threads', 'workers', 'unit')
 MORE_IS_BETTER = ('Gb/s', 'M/s', '1/s')
 
 

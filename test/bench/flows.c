@@ -118,7 +118,7 @@ static void connect_end(struct flows *f, struct connection *c, unsigned i)
 		"RTS");
 }
 
-struct flows *flows_open(const struct flows_config *cfg)
+static struct flows *open_ends(const struct flows_config *cfg)
 {
 	struct flows *f = calloc(1, sizeof(*f) + cfg->connections * sizeof(f->connection[0]));
 
@@ -128,14 +128,30 @@ struct flows *flows_open(const struct flows_config *cfg)
 	f->random = 1;
 	open_end(f, 0);
 	open_end(f, 1);
-	for (unsigned i = 0; i < cfg->connections; i++) {
-		struct connection *c = &f->connection[i];
+	return f;
+}
 
-		c->qp[0] = make_qp(f, 0);
-		c->qp[1] = make_qp(f, 1);
-		connect_end(f, c, 0);
-		connect_end(f, c, 1);
+void flows_open_each(struct flows *f[], unsigned n, const struct flows_config *cfg)
+{
+	for (unsigned i = 0; i < n; i++)
+		f[i] = open_ends(cfg);
+	for (unsigned k = 0; k < cfg->connections; k++) {
+		/* A new QP goes to the worker that has the fewest, the first one of several. */
+		for (unsigned end = 0; end < 2; end++)
+			for (unsigned i = 0; i < n; i++)
+				f[i]->connection[k].qp[end] = make_qp(f[i], end);
+		for (unsigned i = 0; i < n; i++) {
+			connect_end(f[i], &f[i]->connection[k], 0);
+			connect_end(f[i], &f[i]->connection[k], 1);
+		}
 	}
+}
+
+struct flows *flows_open(const struct flows_config *cfg)
+{
+	struct flows *f;
+
+	flows_open_each(&f, 1, cfg);
 	return f;
 }
 

@@ -52,6 +52,10 @@ struct flows;
 struct flows *flows_open(const struct flows_config *cfg);
 void flows_close(struct flows *f);
 
+/** Opens @p n flows with sessions of their own. If rocid has @p n workers and no other QPs, all QPs
+ *  of f[i] are worker i's. */
+void flows_open_each(struct flows *f[], unsigned n, const struct flows_config *cfg);
+
 /** Moves @p messages, rounded up, from end 0 to end 1 (READ: the other way), and calls @p round
  *  (@p arg) once per posted batch.
  *  @param split  also measures post_ns and poll_ns, which costs about 1 ns per message */

@@ -73,6 +73,13 @@ def latency_goals(figures):
                    min(found) / 1e3 if found else None)
 
 
+def cores_goals(figures):
+    found = [f for f in find(figures, bench='cores', op='write', size=64) if f['workers'] > 1]
+    most = max(found, key=lambda f: f['workers'], default=None)
+    yield goal(f"64 B WRITE, {most['workers']:.0f} workers at once" if most else '64 B WRITE, several workers at once',
+               'of each alone', 'at least', 0.9, most and most['kept'])
+
+
 def register_goals(figures):
     def found(what):
         f = one(figures, bench='register', what=what)
@@ -181,6 +188,6 @@ def mpi_goals(figures):
 
 
 def judge(figures):
-    parts = (path_goals, latency_goals, register_goals, lab_goals, local_goals, link_goals, peer_goals, ipoib_goals,
+    parts = (path_goals, latency_goals, cores_goals, register_goals, lab_goals, local_goals, link_goals, peer_goals, ipoib_goals,
              cm_goals, mpi_goals)
     return [g for part in parts for g in part(figures)]

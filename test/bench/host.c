@@ -19,8 +19,9 @@
 #include "qp_table.h"
 #include "worker_impl.h"
 
-/* Packet buffers, tables and the floor's own buffers. */
-#define EAL_MEMORY "256"
+/* MB: packet buffers, tables and the floor's own buffers; the packet buffers of another worker. */
+#define EAL_MEMORY  256u
+#define EAL_ANOTHER 32u
 /* Of the worker between two offers of the CPU. */
 #define ROUNDS 256u
 
@@ -63,6 +64,7 @@ static void make_ring_pair(const char *cc)
 	set("mtu", "1,4300");
 	snprintf(value, sizeof(value), "%u", host.workers);
 	set("workers", value);
+	set("migrate", "off"); /* all samples measure the same workers */
 	for (unsigned port = 0; cc && port < 2; port++) {
 		snprintf(value, sizeof(value), "%u,%s", port, cc);
 		set("cc", value);
@@ -110,6 +112,11 @@ void host_workers(unsigned n)
 	host.workers = n;
 }
 
+struct worker *host_worker(unsigned i)
+{
+	return host.daemon.dp->worker[i];
+}
+
 void host_round(void)
 {
 	for (unsigned i = 0; i < host.workers; i++)
@@ -118,9 +125,11 @@ void host_round(void)
 
 struct worker *host_start(const char *program, const char *cc)
 {
+	char memory[16];
 	char *argv[] = {(char *)program, (char *)"--no-huge", (char *)"--no-pci",
-		(char *)"--no-telemetry", (char *)"-m", (char *)EAL_MEMORY, NULL};
+		(char *)"--no-telemetry", (char *)"-m", memory, NULL};
 
+	snprintf(memory, sizeof(memory), "%u", EAL_MEMORY + (host.workers - 1) * EAL_ANOTHER);
 	options_init(&host.opt);
 	make_ring_pair(cc);
 	return start(6, argv);

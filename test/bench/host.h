@@ -18,6 +18,10 @@ struct worker;
 /** Before host_start(): sets how many workers it has (default 1). All run on the calling thread. */
 void host_workers(unsigned n);
 
+/** @return worker @p i. Another thread may run its rounds while this one is in no function of this
+ *  file; a fault of a program's memory then ends the benchmark. */
+struct worker *host_worker(unsigned i);
+
 /** Runs one round of each worker. */
 void host_round(void);
 

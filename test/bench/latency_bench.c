@@ -191,6 +191,7 @@ int main(int argc, char *argv[])
 		bench_die("no memory");
 	w = host_start(argv[0], NULL);
 	host_while(open_flows, &p);
+	bench_settle();
 	for (unsigned i = 0; i < 2; i++) {
 		p.opcode = ops[i];
 		p.worker = w;

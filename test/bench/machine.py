@@ -33,6 +33,15 @@ def field(text, name):
     return match[1].strip() if match else ''
 
 
+def one_per_core():
+    """CPUs that this process may use: the first one of each core."""
+    cores = {}
+    for cpu in sorted(os.sched_getaffinity(0)):
+        siblings = read(f'/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list', str(cpu))
+        cores.setdefault(siblings, cpu)
+    return list(cores.values())
+
+
 def caches():
     base = '/sys/devices/system/cpu/cpu0/cache'
     names = sorted(os.listdir(base)) if os.path.isdir(base) else []

@@ -54,6 +54,13 @@ def latency_part(report):
     return ['Ping-pong over net_ring, one way', ''] + table(['', 'size', 'ns', 'p99', 'least'], rows)
 
 
+def cores_part(report):
+    rows = [[f['op'].upper(), size_text(f['size']), f"{f['workers']:.0f}", number(f['median']), number(f['gbit_s']),
+             number(f.get('kept'))] for f in find(report['figures'], bench='cores')]
+    return ['Workers on CPUs of their own, each with both ends of a connection and their programs, over net_ring; kept: '
+            'of the rate of each alone', ''] + table(['', 'size', 'workers', 'M/s', 'Gb/s', 'kept'], rows)
+
+
 def register_part(report):
     rows = [[f['what'], size_text(f['size']), number(f['median']), number(f['min']), f['unit']]
             for f in find(report['figures'], bench='register')]
@@ -167,6 +174,7 @@ def base_part(report):
             continue
         what = ' '.join(str(f[name]) for name in ('who', 'what', 'op', 'memory', 'threads') if f.get(name))
         qps = f" {f['qps']:,.0f} QPs, lists of {f['list']:.0f}" if 'qps' in f else ''
+        qps += f" {f['workers']:.0f} workers" if 'workers' in f else ''
         rows.append([f"{f['bench']}: {what} {size_text(f['size'])}{qps}", f['unit'], number(then['median']),
                      number(f['median']), f"{advantage(f['median'], then['median'], f['unit']):.2f}"])
     m = report['base']['machine']
@@ -180,7 +188,7 @@ def text(report):
     if report['shortened']:
         parts.append(shortened_part(report))
     parts.append(goals_part(report))
-    for bench, part in (('path', path_part), ('latency', latency_part), ('register', register_part),
+    for bench, part in (('path', path_part), ('latency', latency_part), ('cores', cores_part), ('register', register_part),
                         ('instr', instr_part), ('lab', lab_part), ('local', local_part),
                         ('link', link_part), ('veth', veth_part),
                         ('ipoib', ipoib_part), ('cm', cm_part), ('mpi', mpi_part)):

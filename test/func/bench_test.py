@@ -30,7 +30,7 @@ def run(*arguments):
 
 def parts():
     of_root = ('veth',) + (('ipoib', 'cm') if ALL else ())
-    return ('path', 'latency', 'register', 'lab', 'local', 'link') + (of_root if os.geteuid() == 0 else ())
+    return ('path', 'latency', 'cores', 'register', 'lab', 'local', 'link') + (of_root if os.geteuid() == 0 else ())
 
 
 def check_figures(report):
@@ -96,7 +96,7 @@ def main():
             text = file.read()
         check('Goals' in text and text in done.stdout, 'the text')
         # Each part that --quick shortens says so.
-        for part in set(parts()) & {'path', 'latency', 'lab', 'link', 'veth', 'ipoib'}:
+        for part in set(parts()) & {'path', 'latency', 'cores', 'lab', 'link', 'veth', 'ipoib'}:
             check(any(s.startswith(part + ': ') and s in text for s in report['shortened']), f'what {part} left out')
         for name in report['plots']:
             with open(os.path.join(out, name), encoding='utf-8') as file:
