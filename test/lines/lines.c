@@ -241,23 +241,18 @@ void __tsan_atomic_signal_fence(int order)
 
 /* --- calls that the linker brings here ---------------------------------------------------- */
 
-void *__real_memcpy(void *to, const void *from, size_t n);
-void *__wrap_memcpy(void *to, const void *from, size_t n);
-void *__wrap_memcpy(void *to, const void *from, size_t n)
-{
-	READ(from, n);
-	WRITE(to, n);
-	return __real_memcpy(to, from, n);
-}
+#define COPY(name)                                                 \
+	void *__real_##name(void *to, const void *from, size_t n); \
+	void *__wrap_##name(void *to, const void *from, size_t n); \
+	void *__wrap_##name(void *to, const void *from, size_t n)  \
+	{                                                          \
+		READ(from, n);                                     \
+		WRITE(to, n);                                      \
+		return __real_##name(to, from, n);                 \
+	}
 
-void *__real_memmove(void *to, const void *from, size_t n);
-void *__wrap_memmove(void *to, const void *from, size_t n);
-void *__wrap_memmove(void *to, const void *from, size_t n)
-{
-	READ(from, n);
-	WRITE(to, n);
-	return __real_memmove(to, from, n);
-}
+COPY(memcpy)
+COPY(memmove)
 
 void *__real_memset(void *to, int value, size_t n);
 void *__wrap_memset(void *to, int value, size_t n);
