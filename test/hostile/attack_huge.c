@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Huge pages: clearing one takes long, and there may be none left. Most of it needs some
- * (vm.nr_hugepages) and does nothing where there are none. */
+ * (with_rocid --huge) and does nothing where there are none. */
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
