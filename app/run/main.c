@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "bits.h"
 #include "classes.h"
 #include "libraries.h"
 #include "namespace.h"
@@ -23,9 +24,11 @@
 #define LIBRARY_PATH "LD_LIBRARY_PATH"
 #define PRELOAD	     "LD_PRELOAD"
 
-/* By default UCX first allocates System V shared memory. Registering that needs the right to open
- * mappings of others: decision 0151. */
-#define UCX_ALLOC	"UCX_ALLOC_PRIO"
+/* By default UCX first allocates System V shared memory, for windows and, where huge pages are
+ * free, for the buffers of its transports. Registering that needs the right to open mappings of
+ * others: decision 0151. */
+static const char *const ucx_alloc[] = {
+	"UCX_ALLOC_PRIO", "UCX_RC_VERBS_ALLOC", "UCX_UD_VERBS_ALLOC"};
 #define UCX_ALLOC_VALUE "thp,mmap,heap"
 
 struct options {
@@ -130,8 +133,9 @@ static void print(const struct options *o, const char *path, const char *preload
 	printf(LIBRARY_PATH "=%s\n" PRELOAD "=%s\n", path, preload);
 	if (o->socket)
 		printf("ROCI_SOCKET=%s\n", o->socket);
-	if (!getenv(UCX_ALLOC))
-		puts(UCX_ALLOC "=" UCX_ALLOC_VALUE);
+	for (size_t i = 0; i < ARRAY_SIZE(ucx_alloc); i++)
+		if (!getenv(ucx_alloc[i]))
+			printf("%s=" UCX_ALLOC_VALUE "\n", ucx_alloc[i]);
 	if (!o->bare)
 		printf("mount namespace: %s\n", found);
 }
@@ -208,8 +212,9 @@ int main(int argc, char *argv[])
 		set(PRELOAD, preload);
 	if (o.socket)
 		set("ROCI_SOCKET", o.socket);
-	if (!getenv(UCX_ALLOC))
-		set(UCX_ALLOC, UCX_ALLOC_VALUE);
+	for (size_t i = 0; i < ARRAY_SIZE(ucx_alloc); i++)
+		if (!getenv(ucx_alloc[i]))
+			set(ucx_alloc[i], UCX_ALLOC_VALUE);
 	execvp(argv[optind], argv + optind);
 	err(errno == ENOENT ? EXIT_NO_ENTRY : EXIT_NO_EXEC, "%s", argv[optind]);
 }

@@ -17,6 +17,7 @@ import time
 from cluster import Cluster, Lab, PATIENCE_S, wait_for
 from netlab import skip
 from rocid import ask, check
+from setting import HUGE_PAGES, SHM_GROUP, at_least
 
 MACHINES = 4
 EFFORT = int(os.environ.get('MPI_EFFORT', 1))
@@ -77,7 +78,8 @@ def killed(cluster, run, program, options):
 
 
 def one_machine(lab, cluster, run, program):
-    """A user without rights: his ranks of one machine reach each other's memory."""
+    """A user without rights: his ranks of one machine reach each other's memory. UCX would have huge pages of System V
+    shared memory, which he cannot register."""
     os.chmod(lab.path('.'), 0o755)
     home = tempfile.mkdtemp(dir=lab.folder)
     os.chown(home, NOBODY, NOBODY)
@@ -103,7 +105,8 @@ def main():
         skip('mpirun is not installed (openmpi-bin)')
     with Lab(rocid, None) as lab:
         cluster = Cluster(lab, MACHINES, options=['--socket-mode', '0666'])
-        one_machine(lab, cluster, run, program)
+        with at_least(*HUGE_PAGES), at_least(SHM_GROUP, NOBODY):
+            one_machine(lab, cluster, run, program)
         sizes = (4, 8) if EFFORT > 1 else (4,)
         want = {n: digest(cluster.mpirun(n, TCP, [program, str(ROUNDS)]), f'{n} ranks, TCP') for n in sizes}
         print(f'TCP: {want}', flush=True)
