@@ -550,6 +550,7 @@ def flood(lab):
         addresses(n, 'rib0', i)
     ping(a, '10.8.0.2')
     f = Forger(a, counts(rb))
+    began = time.monotonic()
     for i in range(2500):
         gid = socket.inet_pton(socket.AF_INET6, f'fe80::bad:{i:x}')
         # One IP address: the kernel's own table would be full before ours.
@@ -559,7 +560,8 @@ def flood(lab):
     wait_for('a full table', lambda: counts(rb)['evicted'] > 1000)
     assert counts(rb)['neighbours'] <= 1000, counts(rb)
     ping(b, '10.8.0.1')
-    assert counts(rb)['unresolved'] < 100, counts(rb) # 3 s each: most are still being asked for
+    # 100 lookups begin per second; most of the claims wait for theirs.
+    assert counts(rb)['unresolved'] < 100 * (time.monotonic() - began), counts(rb)
     began = time.monotonic()
     ping(c, '10.8.0.2')
     print(f'flood: a new peer is found in {time.monotonic() - began:.1f} s, {counts(rb)}')

@@ -15,6 +15,7 @@ import tempfile
 import time
 import xml.etree.ElementTree
 
+from free_port import free_port
 from rocid import PATIENCE_S, check, eal_args, start, wait_active, wait_until
 
 ROCID, RPERF, SPOIL = sys.argv[1:4]
@@ -33,12 +34,6 @@ IP = {'a': '192.0.2.1', 'b': '192.0.2.2'}
 def variants(of, all_of_them):
     """Those that number @p of of several operations is tried with."""
     return [all_of_them[of % len(all_of_them)]] if BRIEF else all_of_them
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(('', 0))
-        return str(s.getsockname()[1])
 
 
 def command(words, sock):

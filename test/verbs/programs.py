@@ -11,7 +11,6 @@ import fnmatch
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -20,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / 'func'))
+from free_port import free_port  # noqa: E402
 from rocid import PATIENCE_S, ask, check, eal_args, start, wait_active  # noqa: E402
 
 SKIPPED = 77
@@ -179,12 +179,6 @@ def start_pair(rocid, folder):
 def environment(daemon, libraries, more=None):
     return {**os.environ, 'LD_LIBRARY_PATH': libraries, 'ROCI_SOCKET': daemon.socket, 'ROCI_VERBOSE': '1',
             'LC_ALL': 'C', **(more or {})}
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(('', 0))
-        return str(s.getsockname()[1])
 
 
 def listens(port):

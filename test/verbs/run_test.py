@@ -23,7 +23,9 @@ from rocid import ask, check  # noqa: E402
 # In a container root is often without this.
 BOUNDED = ['setpriv', '--bounding-set', '-sys_admin', '--inh-caps', '-sys_admin']
 NOBODY = ['setpriv', '--reuid', '65534', '--regid', '65534', '--clear-groups']
-GROUP = ['setpriv', '--reuid', '65534', '--regid', '65533', '--clear-groups']
+# A user of no other test, whose programs would share a namespace with these.
+SIBLING = ['setpriv', '--reuid', '64010', '--regid', '64010', '--clear-groups']
+GROUP = ['setpriv', '--reuid', '64010', '--regid', '65533', '--clear-groups']
 UCX = 'ucx_perftest -n 200 -s {size} -t {test}'
 UCX_TESTS = 'tag_lat', 'tag_bw', 'ucp_put_bw', 'ucp_get', 'ucp_am_bw', 'ucp_fadd'
 SIZES = 8, 100000
@@ -130,7 +132,7 @@ def test_siblings(run, folder):
     """Programs of one user over the same devices share a user namespace, as long as one of them lives."""
     look = 'readlink /proc/self/ns/user /proc/self/ns/mnt; pwd; ls /dev/infiniband; read x'
 
-    def start(socket, by=NOBODY, **kw):
+    def start(socket, by=SIBLING, **kw):
         return subprocess.Popen([*by, run, '--socket', socket, 'sh', '-c', look], stdin=subprocess.PIPE, cwd=folder,
                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, **kw)
 
@@ -154,7 +156,7 @@ def test_siblings(run, folder):
     for p in late, *others:
         end(p)
     # A stranger's file, and a holder of the lock that stands still, are no hindrance.
-    table = Path('/dev/shm/roci-run.65534')
+    table = Path('/dev/shm/roci-run.64010')
     with open(table) as f:
         fcntl.flock(f, fcntl.LOCK_EX)
         alone = start('/run/x')
@@ -162,10 +164,12 @@ def test_siblings(run, folder):
     end(alone)
     os.chown(table, 0, 0)
     table.chmod(0o666)
-    alone = start('/run/x')
-    check(lines(alone)[0] not in ('', first[0]), 'the file of another')
-    end(alone)
-    table.unlink()
+    try:
+        alone = start('/run/x')
+        check(lines(alone)[0] not in ('', first[0]), 'the file of another')
+        end(alone)
+    finally:
+        table.unlink()  # or all later runs would find it
     end(crowd[-1])
 
 

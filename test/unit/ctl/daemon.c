@@ -16,8 +16,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include <rte_eal.h>
 #include "daemon.h"
+#include "eal_test.h"
 #include "patience.h"
 #include "uaccess.h"
 
@@ -34,15 +34,8 @@ const uint8_t mac_peer[6] = {2, 0, 0, 0, 0, 2};
 int daemon_group_setup(void **state)
 {
 	static struct test_daemon d;
-	char prefix[48];
-	const char *argv[] = {"test", prefix, "--no-huge", "--no-pci", "-m", "96", "--no-telemetry",
-		"--log-level=3", "--lcores=0", NULL};
 
-	snprintf(prefix, sizeof(prefix), "--file-prefix=ctltest%d", getpid());
-	if (rte_eal_init(9, (char **)argv) < 0) {
-		fprintf(stderr, "SKIP: EAL does not start here\n");
-		exit(77);
-	}
+	eal_test_start();
 	d.dp = dataplane_create(TEST_WORKERS, SOCKET_ID_ANY);
 	if (!d.dp)
 		return -1;
@@ -63,7 +56,6 @@ int daemon_group_teardown(void **state)
 	for (uint32_t i = 0; i < TEST_WORKERS; i++)
 		worker_destroy(d->dp->worker[i]);
 	dataplane_destroy(d->dp);
-	rte_eal_cleanup();
 	return 0;
 }
 
