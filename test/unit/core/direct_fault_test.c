@@ -219,6 +219,52 @@ static void target_of_a_send__is_the_receivers(void **state)
 	}
 }
 
+/* EVT-03. The fault withdrew the key (decision 0003): frames that follow the copy find none. */
+static void target_of_a_write__is_the_responders(void **state)
+{
+	(void)state;
+	for (int way = FRAMES_ONLY; way < WAYS; way++) {
+		bool direct = way == RUNS || way == SINGLY;
+
+		begin((enum way)way);
+		post(ABI_WR_RDMA_WRITE, whole(A), lost().addr, w.hole->key);
+		run();
+		assert_int_equal(completed(A), direct ? ABI_WC_REM_ACCESS_ERR : ABI_WC_REM_OP_ERR);
+		assert_int_equal(w.host->faults, 1);
+		assert_int_equal(w.qp[B]->qp->state, ABI_QPS_ERR);
+		end();
+	}
+}
+
+/* RSP-30: a READ that the responder has no resources for. */
+static void read_without_resources__is_refused(void **state)
+{
+	(void)state;
+	for (int way = FRAMES_ONLY; way < WAYS; way++) {
+		begin((enum way)way);
+		w.qp[B]->qp->attr.max_dest_rd_atomic = 0;
+		post(ABI_WR_RDMA_READ, whole(A), app_va(w.mr[B], 0), w.mr[B]->mr.key);
+		run();
+		assert_int_equal(completed(A), ABI_WC_REM_INV_REQ_ERR);
+		end();
+	}
+}
+
+/* CQ-05: also one that consists of completions of a run only. */
+static void completion__raises_its_event(void **state)
+{
+	(void)state;
+	for (int way = FRAMES_ONLY; way < WAYS; way++) {
+		begin((enum way)way);
+		app_arm(w.cq[A], false);
+		post(ABI_WR_RDMA_WRITE, whole(A), app_va(w.mr[B], 0), w.mr[B]->mr.key);
+		run();
+		assert_int_equal(w.app.events, 1);
+		assert_int_equal(completed(A), ABI_WC_SUCCESS);
+		end();
+	}
+}
+
 /* The peer's memory: the requester reads what its NAK says. */
 static void source_of_a_read__is_not_the_requesters(void **state)
 {
@@ -634,6 +680,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(source_of_a_send__is_not_the_receivers),
 		cmocka_unit_test(target_of_a_send__is_the_receivers),
+		cmocka_unit_test(target_of_a_write__is_the_responders),
+		cmocka_unit_test(read_without_resources__is_refused),
+		cmocka_unit_test(completion__raises_its_event),
 		cmocka_unit_test(source_of_a_read__is_not_the_requesters),
 		cmocka_unit_test(target_of_a_read__is_the_requesters),
 		cmocka_unit_test(key_that_goes_under_way__fails_its_requester),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The bytes that QPs of one core copy in a call of core_tx(), and the turns that they have. */
+/* QPs of one core: which may do without frames, the bytes that they copy in a call of core_tx(),
+ * and the turns that they have. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +12,7 @@
 #include "ah.h"
 #include "app.h"
 #include "completer.h"
+#include "headers.h"
 #include "icrc.h"
 #include "opcode.h"
 #include "qp.h"
@@ -26,7 +28,9 @@
 #define POSTED 64u
 #define PAIRS  16u
 #define KEY    0x7F00u
-#define ALL    (ABI_ACCESS_LOCAL_WRITE | ABI_ACCESS_REMOTE_WRITE | ABI_ACCESS_REMOTE_READ)
+#define ALL                                                                          \
+	(ABI_ACCESS_LOCAL_WRITE | ABI_ACCESS_REMOTE_WRITE | ABI_ACCESS_REMOTE_READ | \
+		ABI_ACCESS_REMOTE_ATOMIC | ABI_ACCESS_FLUSH_GLOBAL | ABI_ACCESS_MW_BIND)
 
 /* QPs of one host, in pairs. */
 static struct {
@@ -253,6 +257,25 @@ static void part_that_fails__counts(void **state)
 	assert_true(DIRECT_ROUND - c->direct_room >= 64 << 10);
 }
 
+/* Each page may be absent: of a SEND, those of both ends. */
+static void sges_of_both_ends__take_room(void **state)
+{
+	struct abi_sge into[2] = {app_sge(w.mr, LONG, 700), app_sge(w.mr, LONG + 4096, 700)};
+	struct app_send s = {
+		.opcode = ABI_WR_SEND,
+		.num_sge = 2,
+		.sge = {app_sge(w.mr, 0, 500), app_sge(w.mr, 4096, 500)},
+	};
+
+	(void)state;
+	pair(0, ABI_QPT_RC, 1);
+	app_post_recv(w.to[0], 1, into, 2);
+	app_post_send(w.from[0], &s);
+	turn();
+	assert_int_equal(arrived(0), 1);
+	assert_int_equal(w.host->core.direct_room, DIRECT_ROUND - 1000 - 3 * DIRECT_PIECE);
+}
+
 /* As if so many packets of a READ had been copied. */
 static void pass(uint32_t packets)
 {
@@ -267,6 +290,7 @@ static void read_counts_its_requests(uint32_t packets)
 {
 	const struct core_counters *n = &w.host->core.count;
 	const uint32_t len = packets * 256;
+	uint32_t passed;
 	struct mr mr = {.key = KEY, .pd = APP_PD, .access = ALL, .iova = 1 << 20, .length = len};
 	struct app_send s = {.opcode = ABI_WR_RDMA_READ,
 		.flags = ABI_WQE_SIGNALED,
@@ -283,7 +307,8 @@ static void read_counts_its_requests(uint32_t packets)
 	pair(0, ABI_QPT_RC, 1);
 	app_post_send(w.from[0], &s);
 	turn();
-	pass(READ_PSNS_MAX - 100 - arrived(0));
+	passed = READ_PSNS_MAX - 100 - arrived(0);
+	pass(passed);
 	assert_int_equal(w.to[0]->qp->resp.msn, 0);
 	while (arrived(0) < packets)
 		turn();
@@ -291,6 +316,7 @@ static void read_counts_its_requests(uint32_t packets)
 	assert_int_equal(w.to[0]->qp->resp.msn, 2);
 	assert_int_equal(n->rx_read_requests, 2);
 	assert_int_equal(n->direct_messages, 1);
+	assert_int_equal(n->direct_bytes, len - passed * 256);
 	munmap(mr.base, len);
 }
 
@@ -307,6 +333,229 @@ static void long_read__counts_a_short_request(void **state)
 	read_counts_its_requests(READ_PSNS_MAX + 1);
 }
 
+/* --- runs ------------------------------------------------------------------------------- */
+
+/* Pair @p i, whose receiver has received before: its plain messages go in runs. */
+static void acquainted(unsigned i)
+{
+	pair(i, ABI_QPT_RC, 1 + i);
+	post(i, ABI_WR_RDMA_WRITE, 8);
+	turn();
+	assert_int_equal(arrived(i), 1);
+}
+
+static void run__counts_what_it_copied(void **state)
+{
+	const struct core_counters *n = &w.host->core.count;
+	struct core_counters before;
+
+	(void)state;
+	acquainted(0);
+	before = *n;
+	for (unsigned k = 1; k <= 12; k++)
+		post(0, k % 3 ? ABI_WR_RDMA_WRITE : ABI_WR_RDMA_READ, 100 * k);
+	turn();
+	assert_int_equal(arrived(0), 1 + 10 + 2 * 2); /* of more than 1024 bytes: two packets */
+	assert_int_equal(n->direct_messages - before.direct_messages, 12);
+	assert_int_equal(n->direct_bytes - before.direct_bytes, 100 * (12 * 13 / 2));
+	assert_int_equal(n->rx_write_requests - before.rx_write_requests, 8);
+	assert_int_equal(n->rx_read_requests - before.rx_read_requests, 4);
+}
+
+/* Runs use up the room of a call as other messages do. */
+static void runs__share_alike(void **state)
+{
+	const uint32_t len = DIRECT_PIECE, room = DIRECT_ROUND;
+	struct core *c = &w.host->core;
+	uint64_t before;
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++)
+		acquainted(i);
+	for (unsigned i = 0; i < 4; i++)
+		for (unsigned k = 0; k < POSTED; k++)
+			post(i, ABI_WR_RDMA_WRITE, len);
+	for (unsigned left = 4 * POSTED * len; left;
+		left -= (uint32_t)(c->count.direct_bytes - before)) {
+		before = c->count.direct_bytes;
+		turn();
+		assert_in_range(c->count.direct_bytes - before, 1, room / 2 + 2 * len);
+		assert_true(c->direct_room < room);
+		assert_alike(4, TURN / w.mtu);
+	}
+}
+
+/* --- who may do without frames ---------------------------------------------------------- */
+
+/* One message of each kind. */
+static void every_operation__needs_no_frames(void **state)
+{
+	static const uint8_t opcodes[] = {ABI_WR_SEND, ABI_WR_SEND_WITH_IMM, ABI_WR_RDMA_WRITE,
+		ABI_WR_RDMA_WRITE_WITH_IMM, ABI_WR_RDMA_READ, ABI_WR_ATOMIC_CMP_AND_SWP,
+		ABI_WR_ATOMIC_FETCH_AND_ADD, ABI_WR_ATOMIC_WRITE, ABI_WR_FLUSH};
+	struct core *c = &w.host->core;
+
+	(void)state;
+	pair(0, ABI_QPT_RC, 1);
+	for (unsigned i = 0; i < ARRAY_SIZE(opcodes); i++) {
+		struct app_send s = {.opcode = opcodes[i],
+			.flags = ABI_WQE_SIGNALED,
+			.remote_addr = app_va(w.mr, LONG),
+			.rkey = w.mr->mr.key,
+			.num_sge = opcodes[i] != ABI_WR_FLUSH,
+			.sge = {app_sge(w.mr, 0, 8)}};
+
+		if (opcodes[i] == ABI_WR_FLUSH) {
+			s.imm = FETH_PLT_GLOBAL;
+			s.flush_len = 8;
+		}
+		post_recv(0, 8);
+		app_post_send(w.from[0], &s);
+		turn();
+		assert_int_equal(arrived(0), i + 1);
+		assert_int_equal(c->count.direct_messages, i + 1);
+	}
+}
+
+/* Why a QP is not the peer. */
+static void other_generation(struct qp *from, struct qp *to)
+{
+	from->attr.dest_qpn ^= 1u << 23;
+}
+
+static void other_worker(struct qp *from, struct qp *to)
+{
+	atomic_store(&to->owner, 1);
+}
+
+static void other_psn(struct qp *from, struct qp *to)
+{
+	to->resp.epsn++;
+}
+
+static void owes_an_ack(struct qp *from, struct qp *to)
+{
+	to->resp.owed = OWE_ACK;
+}
+
+static void sent_a_nak(struct qp *from, struct qp *to)
+{
+	to->resp.nak_sent = true;
+}
+
+static void is_not_ready(struct qp *from, struct qp *to)
+{
+	to->resp.rnr_sent = true;
+}
+
+static void is_not_in_rtr(struct qp *from, struct qp *to)
+{
+	to->state = ABI_QPS_INIT;
+}
+
+static void has_another_peer(struct qp *from, struct qp *to)
+{
+	to->attr.dest_qpn++;
+}
+
+static void is_not_local(struct qp *from, struct qp *to)
+{
+	to->path.local = false;
+}
+
+static void other_mtu(struct qp *from, struct qp *to)
+{
+	to->mtu_shift++;
+}
+
+static void other_partition(struct qp *from, struct qp *to)
+{
+	to->pkey = 0x8123;
+}
+
+static void other_service(struct qp *from, struct qp *to)
+{
+	to->opc = OPC_UC;
+}
+
+static void other_net(struct qp *from, struct qp *to)
+{
+	to->path.net = NET_ROCEV1;
+}
+
+static void other_vlan(struct qp *from, struct qp *to)
+{
+	to->path.vid = 5;
+}
+
+static void other_port(struct qp *from, struct qp *to)
+{
+	to->path.port ^= 1;
+}
+
+static void other_source(struct qp *from, struct qp *to)
+{
+	from->path.hdr[from->path.l3_off + IP6_SRC + 15] ^= 1;
+}
+
+static void other_destination(struct qp *from, struct qp *to)
+{
+	to->path.hdr[to->path.l3_off + IP6_SRC + 15] ^= 1;
+}
+
+/* Each of these leaves the message to frames, which tell what is wrong. */
+static void peer_that_is_none__gets_frames(void **state)
+{
+	static void (*const spoil[])(struct qp *, struct qp *) = {other_generation, other_worker,
+		other_psn, owes_an_ack, sent_a_nak, is_not_ready, is_not_in_rtr, has_another_peer,
+		is_not_local, other_mtu, other_partition, other_service, other_net, other_vlan,
+		other_port, other_source, other_destination};
+	struct txd t[BURST];
+
+	for (unsigned i = 0; i < ARRAY_SIZE(spoil); i++) {
+		for (unsigned k = 0; k < BURST; k++)
+			t[k].frame = w.host->tx[k];
+		acquainted(0);
+		spoil[i](w.from[0]->qp, w.to[0]->qp);
+		post(0, ABI_WR_RDMA_WRITE, 8);
+		app_ring(&w.app, START);
+		assert_true(core_tx(&w.host->core, t, BURST, START) > 0);
+		assert_int_equal(w.host->core.count.direct_messages, 1);
+		teardown(state);
+		setup(state);
+	}
+}
+
+/* Accesses through the former binding of a window end before what is posted after the new one. */
+static void request_after_another_binding__waits(void **state)
+{
+	struct core *c = &w.host->core;
+	struct app_mw *mw = app_mw(&w.app, MW_TYPE_1);
+	struct app_send bind = {.opcode = ABI_WR_BIND_MW,
+		.rkey = app_mw_key(mw),
+		.lkey = w.mr->mr.key,
+		.access = ABI_ACCESS_REMOTE_WRITE,
+		.remote_addr = app_va(w.mr, 0),
+		.bind_len = LONG};
+
+	(void)state;
+	acquainted(0);
+	for (unsigned i = 0; i < 2; i++) {
+		bind.mw = bind.rkey;
+		bind.rkey = (bind.mw & ~0xFFu) | ((bind.mw + 1) & 0xFF);
+		app_post_send(w.from[0], &bind);
+		post(0, ABI_WR_RDMA_WRITE, 8);
+		turn();
+		turn();
+		assert_int_equal(arrived(0), 2);
+	}
+	assert_int_not_equal(core_grace_wanted(c), 0);
+	core_grace_end(c, core_grace_wanted(c));
+	turn();
+	assert_int_equal(arrived(0), 3);
+	assert_int_equal(c->count.direct_messages, 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -318,8 +567,15 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			call__copies_no_more_than_its_room, setup, teardown),
 		cmocka_unit_test_setup_teardown(part_that_fails__counts, setup, teardown),
+		cmocka_unit_test_setup_teardown(sges_of_both_ends__take_room, setup, teardown),
 		cmocka_unit_test_setup_teardown(long_read__counts_its_requests, setup, teardown),
 		cmocka_unit_test_setup_teardown(long_read__counts_a_short_request, setup, teardown),
+		cmocka_unit_test_setup_teardown(run__counts_what_it_copied, setup, teardown),
+		cmocka_unit_test_setup_teardown(runs__share_alike, setup, teardown),
+		cmocka_unit_test_setup_teardown(every_operation__needs_no_frames, setup, teardown),
+		cmocka_unit_test_setup_teardown(peer_that_is_none__gets_frames, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			request_after_another_binding__waits, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
