@@ -19,6 +19,7 @@
 
 #define MEMORY 4096u
 #define FRAMES 64u
+#define CQES   16u
 #define START  5000000ull
 #define PSN    0x100u
 #define LEN    NAMED_MIN
@@ -55,6 +56,8 @@ static struct {
 	unsigned gone_at; /* the one in which the memory of A is withdrawn; 0: none */
 } w;
 
+static bool one_cq; /* both use that of A */
+
 static void copied(void *dst, const void *src, size_t words)
 {
 	const uint8_t *d = dst;
@@ -70,7 +73,7 @@ static void open_end(int e)
 {
 	struct app_qp_spec spec = {.sq_depth = 16, .rq_depth = 16, .max_sge = 2};
 
-	w.cq[e] = app_cq(&w.app, 16);
+	w.cq[e] = e == B && one_cq ? w.cq[A] : app_cq(&w.app, CQES);
 	w.mr[e] = app_mr(&w.app, MEMORY, ALL);
 	spec.send_cq = spec.recv_cq = w.cq[e];
 	if (e == B)
@@ -263,6 +266,35 @@ static void completion__raises_its_event(void **state)
 		assert_int_equal(completed(A), ABI_WC_SUCCESS);
 		end();
 	}
+}
+
+/* CQ-01: both completions of a SEND are for the same CQ, which has room for one. */
+static void last_place_in_a_cq__is_taken_once(void **state)
+{
+	(void)state;
+	one_cq = true;
+	for (int way = FRAMES_ONLY; way < WAYS; way++) {
+		struct abi_sge into;
+		struct abi_cqe cqe;
+		unsigned n = 0;
+
+		begin((enum way)way);
+		for (unsigned i = 0; i < CQES - 1; i++) {
+			post(ABI_WR_RDMA_WRITE, whole(A), app_va(w.mr[B], 0), w.mr[B]->mr.key);
+			run();
+		}
+		into = whole(B);
+		app_post_srq(w.srq, 1, &into, 1);
+		post(ABI_WR_SEND, whole(A), 0, 0);
+		run();
+		for (; app_poll(&w.app, w.cq[A], &cqe); n++)
+			assert_int_equal(
+				cqe.opcode, n < CQES - 1 ? ABI_WC_RDMA_WRITE : ABI_WC_RECV);
+		assert_int_equal(n, CQES);
+		assert_int_equal(w.qp[A]->qp->state, ABI_QPS_ERR);
+		end();
+	}
+	one_cq = false;
 }
 
 /* The peer's memory: the requester reads what its NAK says. */
@@ -683,6 +715,7 @@ int main(void)
 		cmocka_unit_test(target_of_a_write__is_the_responders),
 		cmocka_unit_test(read_without_resources__is_refused),
 		cmocka_unit_test(completion__raises_its_event),
+		cmocka_unit_test(last_place_in_a_cq__is_taken_once),
 		cmocka_unit_test(source_of_a_read__is_not_the_requesters),
 		cmocka_unit_test(target_of_a_read__is_the_requesters),
 		cmocka_unit_test(key_that_goes_under_way__fails_its_requester),
