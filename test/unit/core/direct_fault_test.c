@@ -203,6 +203,27 @@ static void source_of_a_send__is_not_the_receivers(void **state)
 	}
 }
 
+/* EVT-03: of a packet with the end of one SGE and the beginning of the next, which is lost. */
+static void source_of_a_write__is_not_the_responders(void **state)
+{
+	(void)state;
+	for (int way = RUNS; way <= SINGLY; way++) {
+		struct app_send s = {.opcode = ABI_WR_RDMA_WRITE, .flags = ABI_WQE_SIGNALED};
+
+		begin((enum way)way);
+		s.remote_addr = app_va(w.mr[B], 0);
+		s.rkey = w.mr[B]->mr.key;
+		s.num_sge = 2;
+		s.sge[0] = app_sge(w.mr[A], 0, 100);
+		s.sge[1] = lost();
+		app_post_send(w.qp[A], &s);
+		run();
+		assert_int_equal(completed(A), ABI_WC_LOC_PROT_ERR);
+		assert_int_equal(cause_of(B), CAUSE_NONE);
+		end();
+	}
+}
+
 /* RSP-21: the receiver's own, by whichever way. */
 static void target_of_a_send__is_the_receivers(void **state)
 {
@@ -715,6 +736,7 @@ int main(void)
 		cmocka_unit_test(target_of_a_write__is_the_responders),
 		cmocka_unit_test(read_without_resources__is_refused),
 		cmocka_unit_test(completion__raises_its_event),
+		cmocka_unit_test(source_of_a_write__is_not_the_responders),
 		cmocka_unit_test(last_place_in_a_cq__is_taken_once),
 		cmocka_unit_test(source_of_a_read__is_not_the_requesters),
 		cmocka_unit_test(target_of_a_read__is_the_requesters),
