@@ -158,11 +158,30 @@ static void ask_for_many(struct lone *l, unsigned i)
 	ask(l, NULL);
 }
 
+/* So many wait for their responses already. */
+static void ask_for_more(struct lone *l, unsigned waiting)
+{
+	struct shot s[SHOTS];
+
+	l->attr.max_dest_rd_atomic = RD_ATOMIC_MAX - 2;
+	lone_start(l);
+	for (unsigned k = 0; k < waiting; k++) {
+		struct shot one = request(l, k);
+
+		lone_rx(l, &one);
+	}
+	for (unsigned k = 0; k < SHOTS; k++)
+		s[k] = request(l, waiting + k);
+	lone_rx_burst(l, s, SHOTS);
+}
+
 static void reads__no_more_than_agreed(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < RD_ATOMIC_MAX; i++)
 		both_ways(ask_for_many, i);
+	for (unsigned waiting = 1; waiting <= RD_ATOMIC_MAX - 2; waiting++)
+		both_ways(ask_for_more, waiting);
 }
 
 /* The replay ring is full of READs that are over; duplicates of them wait again. */
