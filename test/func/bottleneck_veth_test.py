@@ -27,28 +27,14 @@ def workers(daemon):
     return [w['qps'] for w in daemon.ask('show workers')['workers']]
 
 
-def worker_stat(daemon, name):
-    return sum(s['value'] for f in daemon.ask('metrics')['metrics'] if f['name'] == f'roci_worker_{name}'
-               for s in f['samples'])
-
-
 def judge(rperf, daemons):
     # proves CNP-01, CNP-06, CNP-11: CNPs find their queue pairs, whichever worker they are at
     off = bottleneck.carry(rperf, daemons, 'off')
     check(off['later']['dropped'] > 500 and not any(off['np_cnp_sent']), f'off: {off}')
-    pauses = worker_stat(daemons[0], 'pauses')
-    for _ in range(bottleneck.TRIES):
-        on = bottleneck.carry(rperf, daemons, bottleneck.DCQCN, lambda: workers(daemons[0]))
-        print('off:', off)
-        print('dcqcn:', on)
-        check(on['marked'] > 0 and on['np_cnp_sent'][1] > 0, f'dcqcn: {on}')
+
+    def on_each_worker(on):
         check(sum(on['seen']) == bottleneck.QPS and all(on['seen']), f'a worker has no queue pair: {on}')
-        fair = on['jain'] is None or on['jain'] >= 0.9 or on['later']['dropped']
-        if fair and bottleneck.is_better(on['later'], off['later']):
-            return
-    # A worker that stands still slows its queue pairs only. config/lab/software-8.lab judges fairness without pauses.
-    check(bottleneck.is_better(on['later'], off['later']) and worker_stat(daemons[0], 'pauses') > pauses,
-          f'dcqcn: {on}, without: {off}')
+    bottleneck.keeps_the_queue(rperf, daemons, off, lambda: workers(daemons[0]), on_each_worker)
 
 
 def main(rocid, rperf, *gso):
@@ -68,7 +54,7 @@ def main(rocid, rperf, *gso):
         check('done' in said, f'{said}')
         wait_until(lambda: all(d.ask('show ports')['ports'][0]['state'] == 'ACTIVE' for d in daemons), 'no link')
         judge(rperf, daemons)
-        print('moves:', worker_stat(daemons[0], 'qps_given'))
+        print('moves:', bottleneck.worker_stat(daemons[0], 'qps_given'))
 
 
 if __name__ == '__main__':
