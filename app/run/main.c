@@ -27,8 +27,7 @@
 /* By default UCX first allocates System V shared memory, for windows and, where huge pages are
  * free, for the buffers of its transports. Registering that needs the right to open mappings of
  * others: decision 0151. */
-static const char *const ucx_alloc[] = {
-	"UCX_ALLOC_PRIO", "UCX_RC_VERBS_ALLOC", "UCX_UD_VERBS_ALLOC"};
+static const char *const ucx_alloc[] = {"UCX_ALLOC_PRIO", "UCX_IB_ALLOC"};
 #define UCX_ALLOC_VALUE "thp,mmap,heap"
 
 struct options {

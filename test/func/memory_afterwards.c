@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory that was registered is moved, unmapped, inherited and registered again. */
+/* Memory that was registered is moved, unmapped, inherited and registered again; advice; and
+ * threads that cannot be held meanwhile. */
 #include <err.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>

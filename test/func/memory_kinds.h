@@ -26,7 +26,7 @@ struct row {
 extern struct end e[2];
 extern const char *row;
 
-/** Rows for memory that was registered before. */
+/** The rows of memory_afterwards.c. */
 extern const struct row memory_afterwards[];
 
 /** Registers; the program ends if it cannot. */

@@ -5,13 +5,12 @@ import fcntl
 import os
 from pathlib import Path
 
-HUGE_PAGES = '/proc/sys/vm/nr_overcommit_hugepages', 83  # enough for several tests
-SHM_GROUP = '/proc/sys/vm/hugetlb_shm_group'
+HUGE_PAGES = 83  # enough for several tests
 
 
 @contextlib.contextmanager
-def at_least(path, value):
-    """The last of several tests sets back what the first one found. Without the right to set it, it is as it was."""
+def is_set(path, value, keep=lambda before: False):
+    """Unless @keep the value before. The last of several tests sets back what the first one found. Without the right to set it, it is as it was."""
     setting = Path(path)
     if os.geteuid() or not os.access(path, os.W_OK):
         yield
@@ -20,7 +19,7 @@ def at_least(path, value):
         fcntl.flock(lock, fcntl.LOCK_SH)
         found = Path(lock.name)
         before = int(setting.read_text())
-        if before < value:
+        if before != value and not keep(before):
             found.write_text(str(before))
             setting.write_text(str(value))
         try:
@@ -33,3 +32,13 @@ def at_least(path, value):
                 found.write_text('')
             except BlockingIOError:
                 pass  # another test has it
+
+
+def huge_pages():
+    """The kernel makes some when they are asked for."""
+    return is_set('/proc/sys/vm/nr_overcommit_hugepages', HUGE_PAGES, lambda before: before > HUGE_PAGES)
+
+
+def huge_pages_for(group):
+    """Users of @group may have them in System V shared memory."""
+    return is_set('/proc/sys/vm/hugetlb_shm_group', group)

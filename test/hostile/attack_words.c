@@ -72,11 +72,11 @@ static void let_it(struct scribbler *w, unsigned long rounds)
 }
 
 /* Heads, entries, marks, lanes, arm word, doorbells, epoch: all of it, all the time. The first
- * QP may have failed the second one before that is in RTS. */
+ * QP may have failed the second one before that is in RTS, but rarely. */
 static void everything(struct arena *a)
 {
 	struct scribbler w = {0};
-	unsigned in_rts = 0;
+	unsigned connected = 0;
 	struct duo d;
 
 	duo_open(&d, a);
@@ -89,10 +89,10 @@ static void everything(struct arena *a)
 		let_it(&w, (i + 1) * 20000ul);
 		for (int k = 0; k < 2; k++)
 			must(!raw_state(&d.qp[k], ABI_QPS_RESET), "a QP does not go to RESET");
-		for (int k = 0; k < 2; k++)
-			in_rts += !raw_rts(&d.qp[k], 1 + k, d.qp[!k].r.qpn, 2 - k, DUO_ACCESS);
+		connected += !raw_rts(&d.qp[0], 1, d.qp[1].r.qpn, 2, DUO_ACCESS) &&
+			     !raw_rts(&d.qp[1], 2, d.qp[0].r.qpn, 1, DUO_ACCESS);
 	}
-	must(in_rts > 20 * a->effort, "few QPs go to RTS");
+	must(connected > 20 * a->effort, "few QPs go to RTS");
 	finish(&w);
 	duo_close(&d);
 }

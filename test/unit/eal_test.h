@@ -36,7 +36,10 @@ static inline void eal_test_lcores(char *text, size_t size)
 	size_t len = (size_t)snprintf(text, size, "--lcores=0@(");
 	cpu_set_t cpus;
 
-	sched_getaffinity(0, sizeof(cpus), &cpus);
+	if (sched_getaffinity(0, sizeof(cpus), &cpus)) {
+		perror("sched_getaffinity");
+		exit(1);
+	}
 	for (int i = 0; i < CPU_SETSIZE && len < size; i++)
 		if (CPU_ISSET(i, &cpus))
 			len += (size_t)snprintf(text + len, size - len, "%d,", i);

@@ -17,7 +17,7 @@ import time
 from cluster import Cluster, Lab, PATIENCE_S, wait_for
 from netlab import skip
 from rocid import ask, check
-from setting import HUGE_PAGES, SHM_GROUP, at_least
+from setting import huge_pages, huge_pages_for
 
 MACHINES = 4
 EFFORT = int(os.environ.get('MPI_EFFORT', 1))
@@ -105,7 +105,7 @@ def main():
         skip('mpirun is not installed (openmpi-bin)')
     with Lab(rocid, None) as lab:
         cluster = Cluster(lab, MACHINES, options=['--socket-mode', '0666'])
-        with at_least(*HUGE_PAGES), at_least(SHM_GROUP, NOBODY):
+        with huge_pages(), huge_pages_for(NOBODY):
             one_machine(lab, cluster, run, program)
         sizes = (4, 8) if EFFORT > 1 else (4,)
         want = {n: digest(cluster.mpirun(n, TCP, [program, str(ROUNDS)]), f'{n} ranks, TCP') for n in sizes}

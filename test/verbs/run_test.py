@@ -65,6 +65,10 @@ def test_print(run):
     check('uverbs1' in r.stdout and 'ROCI_SOCKET=/run/a:/run/b' in r.stdout and not r.returncode, f'{r}')
     folders = r.stdout.split('\n')[0].split('=')[1].split(':')
     check(Path(folders[0], 'libibverbs.so.1').exists(), f'{r}')
+    for name in 'UCX_ALLOC_PRIO', 'UCX_IB_ALLOC':
+        check(f'\n{name}=thp,mmap,heap\n' in r.stdout, f'{r}')
+        chosen = runs(run, '--print', env={**os.environ, name: 'heap'})
+        check(f'\n{name}=' not in chosen.stdout, f'{chosen}')
     check(runs(run).returncode == 125 and 'name the program' in runs(run).stderr, 'no program')
 
 

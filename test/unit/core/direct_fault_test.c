@@ -51,12 +51,11 @@ static struct {
 	struct app_qp *qp[ENDS];
 	struct app_srq *srq;
 	struct mr *hole;
+	bool one_cq; /* both use that of A */
 	/* what is copied to memory of B */
 	unsigned copies;  /* so far */
 	unsigned gone_at; /* the one in which the memory of A is withdrawn; 0: none */
 } w;
-
-static bool one_cq; /* both use that of A */
 
 static void copied(void *dst, const void *src, size_t words)
 {
@@ -73,7 +72,7 @@ static void open_end(int e)
 {
 	struct app_qp_spec spec = {.sq_depth = 16, .rq_depth = 16, .max_sge = 2};
 
-	w.cq[e] = e == B && one_cq ? w.cq[A] : app_cq(&w.app, CQES);
+	w.cq[e] = e == B && w.one_cq ? w.cq[A] : app_cq(&w.app, CQES);
 	w.mr[e] = app_mr(&w.app, MEMORY, ALL);
 	spec.send_cq = spec.recv_cq = w.cq[e];
 	if (e == B)
@@ -139,12 +138,13 @@ static int completed(int e)
 }
 
 /* Two that know each other by one message. */
-static void begin(enum way way)
+static void begin_with(enum way way, bool one_cq)
 {
 	static const struct link_config perfect = {.delay_ns = 100};
 	static struct icrc_ops ops;
 
 	memset(&w, 0, sizeof(w));
+	w.one_cq = one_cq;
 	ops = *icrc_best();
 	ops.move_words = copied;
 	w.host = aligned_alloc(CACHE_LINE, sizeof(*w.host));
@@ -170,6 +170,11 @@ static void begin(enum way way)
 	assert_int_equal(w.host->core.count.direct_messages, way == RUNS || way == SINGLY);
 	assert_int_equal(w.host->core.count.named_packets, way == NAMED);
 	w.hole = hole_open(w.host, APP_PD);
+}
+
+static void begin(enum way way)
+{
+	begin_with(way, false);
 }
 
 static void end(void)
@@ -274,7 +279,7 @@ static void read_without_resources__is_refused(void **state)
 	}
 }
 
-/* CQ-05: also one that consists of completions of a run only. */
+/* CQ-03: also for a completion of a run. */
 static void completion__raises_its_event(void **state)
 {
 	(void)state;
@@ -293,13 +298,12 @@ static void completion__raises_its_event(void **state)
 static void last_place_in_a_cq__is_taken_once(void **state)
 {
 	(void)state;
-	one_cq = true;
 	for (int way = FRAMES_ONLY; way < WAYS; way++) {
 		struct abi_sge into;
 		struct abi_cqe cqe;
 		unsigned n = 0;
 
-		begin((enum way)way);
+		begin_with((enum way)way, true);
 		for (unsigned i = 0; i < CQES - 1; i++) {
 			post(ABI_WR_RDMA_WRITE, whole(A), app_va(w.mr[B], 0), w.mr[B]->mr.key);
 			run();
@@ -315,7 +319,6 @@ static void last_place_in_a_cq__is_taken_once(void **state)
 		assert_int_equal(w.qp[A]->qp->state, ABI_QPS_ERR);
 		end();
 	}
-	one_cq = false;
 }
 
 /* The peer's memory: the requester reads what its NAK says. */
