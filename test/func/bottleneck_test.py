@@ -101,7 +101,7 @@ def pauses(daemons):
 def keeps_the_queue(rperf, daemons, off, look=lambda: None, also=lambda on: None):
     """With DCQCN a tenth of the losses. If workers stand still in each try, then half of them in all: after a pause
     each queue pair begins anew. config/lab/software-8.lab judges without pauses."""
-    lost, paused = 0, True
+    tries, paused = [], True
     for _ in range(TRIES):
         before = pauses(daemons)
         on = carry(rperf, daemons, DCQCN, look)
@@ -112,9 +112,12 @@ def keeps_the_queue(rperf, daemons, off, look=lambda: None, also=lambda on: None
         fair = on['jain'] is None or on['jain'] >= 0.9 or on['later']['dropped']
         if fair and is_better(on['later'], off['later']):
             return
-        lost += on['later']['dropped']
+        tries.append(on['later'])
         paused &= pauses(daemons) > before
-    check(paused and 2 * lost <= TRIES * off['later']['dropped'], f'dcqcn: {on}, {lost} lost, without: {off}')
+    lost, resent = sum(t['dropped'] for t in tries), sum(t['retransmits'][0] for t in tries)
+    check(paused, f'dcqcn, no pause in one of the tries: {tries}, without: {off}')
+    check(2 * lost <= TRIES * off['later']['dropped'] and 2 * resent <= TRIES * off['later']['retransmits'][0],
+          f'dcqcn: {tries}, without: {off}')
 
 
 def test_three_ways(rperf, daemons):

@@ -10,7 +10,8 @@ HUGE_PAGES = 83  # enough for several tests
 
 @contextlib.contextmanager
 def is_set(path, value, keep=lambda before: False):
-    """Unless @keep the value before. The last of several tests sets back what the first one found. Without the right to set it, it is as it was."""
+    """The last of several tests sets back what the first one found. A value that @keep accepts stays, and so does any
+    without the right to set it."""
     setting = Path(path)
     if os.geteuid() or not os.access(path, os.W_OK):
         yield
